@@ -28,7 +28,9 @@ func NewClient(dial func(context.Context) (net.Conn, error)) contract.Executor {
 		connect.WithReadMaxBytes(maxMessage), connect.WithAcceptCompression("gzip", nil, nil))}
 }
 
-type client struct{ c harnessv1connect.ExecutorClient }
+type client struct {
+	c harnessv1connect.ExecutorClient
+}
 
 func (c client) Open(ctx context.Context, req *v1.OpenRequest) (*v1.OpenResponse, error) {
 	return message(c.c.Open(ctx, connect.NewRequest(req)))

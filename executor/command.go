@@ -1,0 +1,187 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
+	"harness/executor/artifact"
+	"harness/executor/sandbox"
+	"harness/executor/workspace"
+)
+
+// What a command gets where the step does not say.
+const (
+	defaultTimeout = 2 * time.Minute
+	defaultOutput  = 30 << 10 // bytes of text
+	maxOutputText  = 1 << 20
+	streamedOutput = 64 << 10 // bytes of a command's text that become events
+	drainTime      = 2 * time.Second
+)
+
+var errOutput = errors.New("output limit")
+
+// defaultLimits hold for every command, beside its timeout.
+var defaultLimits = sandbox.Limits{Memory: 8 << 30, Processes: 2048, OpenFiles: 4096, CPU: 2 * time.Hour, FileSize: 8 << 30}
+
+func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs, tx *workspace.Tx, r *v1.StepResult) error {
+	if s.sandbox == nil || !s.sandbox.MeetsMinimum() {
+		return contract.Errorf(v1.Error_unavailable, "no command runs here without a sandbox: %v", s.sandboxErr).
+			WithHint("harness doctor says what is missing and how to get it")
+	}
+	dir, err := s.workingDir(a.Cwd)
+	if err != nil {
+		return err
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		return contract.Errorf(v1.Error_unavailable, "a pipe: %v", err)
+	}
+	defer out.Close()
+	c := sandbox.Command{Argv: []string{shell(), "-c", a.Cmd}, Dir: dir, Env: commandEnv(s.x.home, a.Env),
+		Limits: defaultLimits, Output: in, Timeout: defaultTimeout}
+	if tx != nil {
+		c.Upper, c.Work = tx.Upper(), tx.Work()
+	}
+	if a.TimeoutS > 0 {
+		c.Timeout = time.Duration(a.TimeoutS) * time.Second
+	}
+	if l.step.Mode == v1.Step_async {
+		if c.Stdin, err = l.openStdin(); err != nil {
+			in.Close()
+			return err
+		}
+		defer l.closeStdin()
+		defer c.Stdin.Close()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	collected := s.collect(l.step, out, cancel)
+	exit, err := s.sandbox.Run(ctx, c)
+	in.Close()
+	out.SetReadDeadline(time.Now().Add(drainTime))
+	output, outErr := collected()
+	r.Output = output
+	if outErr != nil {
+		r.Notes = append(r.Notes, "the whole output could not be kept: "+outErr.Error())
+	}
+	if err != nil {
+		return contract.Errorf(v1.Error_unavailable, "the sandbox: %v", err)
+	}
+	r.Usage = &v1.Usage{CpuMs: float64(exit.CPU.Microseconds()) / 1000, PeakMemoryBytes: exit.PeakMemory}
+	if exit.Killed > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d processes that the command left behind were ended", exit.Killed))
+	}
+	judgeExit(ctx, exit, l.step, c.Timeout, r)
+	return nil
+}
+
+// judgeExit turns how a command ended into a status.
+func judgeExit(ctx context.Context, exit *sandbox.Exit, step *v1.Step, timeout time.Duration, r *v1.StepResult) {
+	code := int32(exit.Code)
+	r.ExitCode, r.Signal, r.Limit = &code, exit.Signal, exit.Limit
+	wanted := step.GetExpect().GetExitCode()
+	switch {
+	case context.Cause(ctx) == errOutput:
+		r.Limit = "output"
+		r.Status = v1.Status_failed
+		r.Error = contract.Errorf(v1.Error_exit, "printed more than %d bytes and was ended", uint64(artifact.MaxOutput)).Proto()
+	case exit.TimedOut:
+		r.Limit = "time"
+		r.Status = v1.Status_timed_out
+		r.Error = contract.Errorf(v1.Error_timeout, "timed out after %v and was ended, with all that it had started", timeout).
+			WithHint("give a larger timeout_s").Proto()
+	case exit.Cancelled:
+		r.Status = v1.Status_cancelled
+		r.Error = contract.Errorf(v1.Error_cancelled, "was cancelled, with all that it had started").Proto()
+	case exit.Signal == "" && code == wanted:
+		r.Status = v1.Status_ok
+	default:
+		r.Status = v1.Status_failed
+		msg := fmt.Sprintf("exit code %d", code)
+		if exit.Signal != "" {
+			msg = "ended by " + exit.Signal
+		}
+		if exit.Limit != "" {
+			msg += ", at the limit on " + exit.Limit
+		}
+		r.Error = contract.Errorf(v1.Error_exit, "%s", msg).Proto()
+	}
+}
+
+// collect reads a command's output on a goroutine; call what it returns for the end of it.
+func (s *session) collect(step *v1.Step, out *os.File, cancel context.CancelCauseFunc) func() (*v1.Output, error) {
+	growPipe(out)
+	budget := defaultOutput
+	if n := int(step.GetExpect().GetMaxOutputBytes()); n > 0 {
+		budget = min(max(n, 64), maxOutputText)
+	}
+	o := artifact.NewOutput(s.store, budget)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var stream artifact.Stream
+		var shown uint64
+		err := o.Copy(out, func(b []byte) {
+			if shown >= streamedOutput {
+				return
+			}
+			if text := stream.Next(b[:min(len(b), streamedOutput)]); text != "" {
+				s.event(&v1.Event{StepId: step.StepId, Event: &v1.Event_Output{Output: &v1.OutputChunk{Offset: shown, Text: text}}})
+				shown += uint64(len(text))
+			}
+		})
+		if errors.Is(err, io.ErrShortBuffer) {
+			cancel(errOutput)
+			out.Close()
+		}
+	}()
+	return func() (*v1.Output, error) {
+		<-done
+		return o.Result()
+	}
+}
+
+// workingDir is a command's folder: inside the workspace, through any links.
+func (s *session) workingDir(cwd string) (string, error) {
+	root := s.x.cfg.Workspace
+	dir := cwd
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(root, dir)
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", contract.Errorf(v1.Error_not_found, "the folder %s is not there", cwd).WithField("args.cwd")
+	}
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return "", contract.Errorf(v1.Error_invalid, "%s is not a folder", cwd).WithField("args.cwd")
+	}
+	if !inside(root, real) {
+		return "", contract.Errorf(v1.Error_outside_workspace, "%s lies outside the workspace %s", cwd, root).WithField("args.cwd")
+	}
+	return real, nil
+}
+
+func (l *live) openStdin() (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, contract.Errorf(v1.Error_unavailable, "a pipe: %v", err)
+	}
+	l.set(func() { l.stdin = w })
+	return r, nil
+}
+
+func (l *live) closeStdin() {
+	l.set(func() {
+		if l.stdin != nil {
+			l.stdin.Close()
+			l.stdin = nil
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package executor
+
+import (
+	"fmt"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
+	"harness/executor/artifact"
+	"harness/executor/workspace"
+)
+
+// target is the running step that another one is about.
+func (s *session) target(id string) (*live, error) {
+	s.mu.Lock()
+	l := s.live[id]
+	s.mu.Unlock()
+	if l == nil {
+		return nil, contract.Errorf(v1.Error_not_found, "no step %q is running", id).WithField("args.target")
+	}
+	return l, nil
+}
+
+// cancelStep ends a running step, or one that waits for an approval.
+func (s *session) cancelStep(a *v1.CancelStepArgs) error {
+	l, err := s.target(a.Target)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	approval := l.approval
+	l.mu.Unlock()
+	if approval != nil {
+		_, err := s.decide(&v1.DecideRequest{SessionId: s.id, ApprovalId: approval.ApprovalId, Digest: approval.Digest,
+			Answer: v1.DecideRequest_deny, Message: "cancelled", Surface: "cancel_step"})
+		return err
+	}
+	l.cancel()
+	return nil
+}
+
+func (s *session) writeStdin(a *v1.WriteStdinArgs) error {
+	l, err := s.target(a.Target)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	w := l.stdin
+	l.mu.Unlock()
+	if w == nil {
+		return contract.Errorf(v1.Error_unsupported, "the step %s takes no input", a.Target).WithHint("start it with mode async")
+	}
+	if _, err := w.WriteString(a.Text); err != nil {
+		return contract.Errorf(v1.Error_unavailable, "the step %s no longer reads: %v", a.Target, err)
+	}
+	if a.Eof {
+		l.closeStdin()
+	}
+	return nil
+}
+
+// diff shows what the session changed, the whole kept as an artifact where it is long.
+func (s *session) diff(a *v1.DiffArgs, r *v1.StepResult) error {
+	text, err := s.ws.Diff(a.Step, a.Paths)
+	if err != nil {
+		return err
+	}
+	o := artifact.NewOutput(s.store, maxOutputText)
+	o.Write([]byte(text))
+	if r.Output, err = o.Result(); err != nil {
+		return err
+	}
+	r.Status = v1.Status_ok
+	return nil
+}
+
+// restore takes steps back or forward again. The planner's knowledge of files
+// is void after it.
+func (s *session) restore(a *v1.RestoreArgs, r *v1.StepResult) error {
+	steps, cs, err := s.ws.Restore(workspace.Restore{ToStep: a.ToStep, All: a.All, Redo: a.Redo, DryRun: a.DryRun})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	clear(s.seen)
+	s.mu.Unlock()
+	r.Changes, r.Status = cs, v1.Status_ok
+	if len(cs.GetConflicts()) > 0 {
+		r.Status = v1.Status_conflict
+		r.Error = contract.Errorf(v1.Error_stale, "%s: %s", cs.Conflicts[0].Path, cs.Conflicts[0].Reason).Proto()
+	}
+	text := ""
+	for _, id := range steps {
+		text += fmt.Sprintln(id)
+	}
+	r.Output = &v1.Output{Text: text, TotalBytes: uint64(len(text))}
+	return nil
+}

@@ -1,0 +1,257 @@
+// Package journal is the executor's durable memory of one session: each step
+// from intent to outcome, the events of the session, and the approvals. It is
+// an embedded SQLite database (WAL); a record written survives a kill of the
+// process at the next instant.
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/ncruces/go-sqlite3"
+	"google.golang.org/protobuf/proto"
+
+	v1 "harness/contract/harness/v1"
+)
+
+const schema = `
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS step (
+	step_id TEXT PRIMARY KEY, digest TEXT NOT NULL, step BLOB NOT NULL, result BLOB) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS unfinished ON step (step_id) WHERE result IS NULL;
+CREATE TABLE IF NOT EXISTS event (seq INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS approval (
+	approval_id TEXT PRIMARY KEY, step_id TEXT NOT NULL, body BLOB NOT NULL, decided BLOB);
+CREATE INDEX IF NOT EXISTS approval_step ON approval (step_id);
+`
+
+// Journal is one session's database. Its methods may be called from many goroutines.
+type Journal struct {
+	mu    sync.Mutex
+	db    *sqlite3.Conn
+	stmts map[string]*sqlite3.Stmt
+	seq   uint64
+}
+
+// Open opens or makes the journal in dir.
+func Open(dir string) (*Journal, error) {
+	db, err := sqlite3.Open("file:" + filepath.Join(dir, "journal.db") +
+		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)")
+	if err != nil {
+		return nil, fmt.Errorf("the journal in %s: %w", dir, err)
+	}
+	j := &Journal{db: db, stmts: map[string]*sqlite3.Stmt{}}
+	if err := db.Exec(schema); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("the journal in %s is damaged or not ours: %w", dir, err)
+	}
+	err = j.query("SELECT coalesce(max(seq), 0) FROM event", nil, func(s *sqlite3.Stmt) error {
+		j.seq = uint64(s.ColumnInt64(0))
+		return nil
+	})
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// Close closes the database.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var errs []error
+	for _, s := range j.stmts {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, j.db.Close())...)
+}
+
+// query runs a prepared statement; the caller holds mu or is alone.
+func (j *Journal) query(sql string, args []any, row func(*sqlite3.Stmt) error) error {
+	s := j.stmts[sql]
+	if s == nil {
+		var err error
+		if s, _, err = j.db.Prepare(sql); err != nil {
+			return err
+		}
+		j.stmts[sql] = s
+	}
+	defer s.Reset()
+	for i, a := range args {
+		var err error
+		switch a := a.(type) {
+		case string:
+			err = s.BindText(i+1, a)
+		case []byte:
+			err = s.BindBlob(i+1, a)
+		case uint64:
+			err = s.BindInt64(i+1, int64(a))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for s.Step() {
+		if row == nil {
+			continue
+		}
+		if err := row(s); err != nil {
+			return err
+		}
+	}
+	return s.Err()
+}
+
+func (j *Journal) locked(sql string, args []any, row func(*sqlite3.Stmt) error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.query(sql, args, row)
+}
+
+// Meta reads a named value, "" where there is none.
+func (j *Journal) Meta(key string) (value string, err error) {
+	err = j.locked("SELECT value FROM meta WHERE key = ?", []any{key}, func(s *sqlite3.Stmt) error {
+		value = s.ColumnText(0)
+		return nil
+	})
+	return value, err
+}
+
+// SetMeta writes a named value.
+func (j *Journal) SetMeta(key, value string) error {
+	return j.locked("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", []any{key, value}, nil)
+}
+
+// Intent records that a step is about to be judged and run.
+func (j *Journal) Intent(step *v1.Step, digest string) error {
+	b, err := proto.Marshal(step)
+	if err != nil {
+		return err
+	}
+	return j.locked("INSERT INTO step (step_id, digest, step) VALUES (?, ?, ?)", []any{step.StepId, digest, b}, nil)
+}
+
+// Outcome records a step's result. A later one replaces it.
+func (j *Journal) Outcome(result *v1.StepResult) error {
+	b, err := proto.Marshal(result)
+	if err != nil {
+		return err
+	}
+	return j.locked("UPDATE step SET result = ? WHERE step_id = ?", []any{b, result.StepId}, nil)
+}
+
+// Step is the digest and result of a step; "" where it is not known, a nil
+// result where it has none yet.
+func (j *Journal) Step(stepID string) (digest string, step *v1.Step, result *v1.StepResult, err error) {
+	err = j.locked("SELECT digest, step, result FROM step WHERE step_id = ?", []any{stepID}, func(s *sqlite3.Stmt) error {
+		digest, step = s.ColumnText(0), new(v1.Step)
+		if err := proto.Unmarshal(s.ColumnRawBlob(1), step); err != nil {
+			return err
+		}
+		if s.ColumnType(2) == sqlite3.NULL {
+			return nil
+		}
+		result = new(v1.StepResult)
+		return proto.Unmarshal(s.ColumnRawBlob(2), result)
+	})
+	return digest, step, result, err
+}
+
+// Unfinished is the steps without a result.
+func (j *Journal) Unfinished() (steps []*v1.Step, err error) {
+	err = j.locked("SELECT step FROM step WHERE result IS NULL", nil, func(s *sqlite3.Stmt) error {
+		step := new(v1.Step)
+		steps = append(steps, step)
+		return proto.Unmarshal(s.ColumnRawBlob(0), step)
+	})
+	return steps, err
+}
+
+// Append gives an event its number and records it.
+func (j *Journal) Append(e *v1.Event) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e.Seq = j.seq + 1
+	b, err := proto.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if err := j.query("INSERT INTO event VALUES (?, ?)", []any{e.Seq, b}, nil); err != nil {
+		return err
+	}
+	j.seq++
+	return nil
+}
+
+// LastSeq is the number of the last event.
+func (j *Journal) LastSeq() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.seq
+}
+
+// Events is up to limit events from a number on.
+func (j *Journal) Events(from uint64, limit int) (events []*v1.Event, err error) {
+	err = j.locked("SELECT body FROM event WHERE seq >= ? ORDER BY seq LIMIT ?", []any{from, uint64(limit)}, func(s *sqlite3.Stmt) error {
+		e := new(v1.Event)
+		events = append(events, e)
+		return proto.Unmarshal(s.ColumnRawBlob(0), e)
+	})
+	return events, err
+}
+
+// Ask records a new approval.
+func (j *Journal) Ask(a *v1.Approval) error {
+	b, err := proto.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return j.locked("INSERT INTO approval (approval_id, step_id, body) VALUES (?, ?, ?)", []any{a.ApprovalId, a.StepId, b}, nil)
+}
+
+// Approval is an approval and its answer, nil where there is none yet. A nil
+// approval: there is no such one.
+func (j *Journal) Approval(id string) (a *v1.Approval, decided *v1.DecideRequest, err error) {
+	err = j.locked("SELECT body, decided FROM approval WHERE approval_id = ?", []any{id}, func(s *sqlite3.Stmt) error {
+		a = new(v1.Approval)
+		if err := proto.Unmarshal(s.ColumnRawBlob(0), a); err != nil {
+			return err
+		}
+		if s.ColumnType(1) == sqlite3.NULL {
+			return nil
+		}
+		decided = new(v1.DecideRequest)
+		return proto.Unmarshal(s.ColumnRawBlob(1), decided)
+	})
+	return a, decided, err
+}
+
+// Decide records an answer; false where there already was one.
+func (j *Journal) Decide(d *v1.DecideRequest) (bool, error) {
+	b, err := proto.Marshal(d)
+	if err != nil {
+		return false, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.query("UPDATE approval SET decided = ? WHERE approval_id = ? AND decided IS NULL", []any{b, d.ApprovalId}, nil); err != nil {
+		return false, err
+	}
+	return j.db.Changes() == 1, nil
+}
+
+// ApprovalOf is the newest approval of a step and its answer.
+func (j *Journal) ApprovalOf(stepID string) (a *v1.Approval, decided *v1.DecideRequest, err error) {
+	var id string
+	err = j.locked("SELECT approval_id FROM approval WHERE step_id = ? ORDER BY rowid", []any{stepID}, func(s *sqlite3.Stmt) error {
+		id = s.ColumnText(0)
+		return nil
+	})
+	if err != nil || id == "" {
+		return nil, nil, err
+	}
+	return j.Approval(id)
+}

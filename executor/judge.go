@@ -1,0 +1,103 @@
+package executor
+
+import (
+	"path/filepath"
+
+	"google.golang.org/protobuf/proto"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
+	"harness/executor/action"
+	"harness/executor/policy"
+)
+
+// judge asks the policy whether a step may run.
+func (s *session) judge(step *v1.Step, args proto.Message) policy.Verdict {
+	req := policy.Request{Action: step.Action, Safety: step.Safety, Sandboxed: s.sandbox != nil && s.sandbox.MeetsMinimum()}
+	switch a := args.(type) {
+	case *v1.RunCommandArgs:
+		req.Cmd, req.Cwd, req.Env = a.Cmd, s.abs(a.Cwd), a.Env
+	case *v1.ReadFileArgs:
+		if a.Artifact == "" {
+			req.Reads = s.named(a.Path)
+		}
+	case *v1.ListFilesArgs:
+		req.Reads = s.named(a.Path)
+	case *v1.SearchArgs:
+		req.Reads = s.named(a.Path)
+	case *v1.WriteFileArgs:
+		req.Writes = s.named(a.Path)
+	case *v1.EditFileArgs:
+		req.Reads, req.Writes = s.named(a.Path), s.named(a.Path)
+	case *v1.ApplyPatchArgs:
+		paths, err := action.PatchPaths(a.Patch)
+		if err != nil {
+			break // the action says what is wrong with it, and changes nothing
+		}
+		for _, p := range paths {
+			req.Writes = append(req.Writes, s.named(p)...)
+		}
+	case *v1.RestoreArgs:
+		if step.GetSafety().GetWrites() == v1.Safety_none && !a.DryRun {
+			return policy.Verdict{Decision: &v1.Decision{Verdict: v1.Decision_deny, Rule: "safety.writes", Source: "step", Reason: "the step allows no writes"}}
+		}
+		return control
+	case *v1.DiffArgs, *v1.CancelStepArgs, *v1.WriteStdinArgs:
+		return control
+	}
+	return s.currentPolicy().Judge(req)
+}
+
+// control is the verdict on what only steers the session's own steps.
+var control = policy.Verdict{Decision: &v1.Decision{Verdict: v1.Decision_allow, Rule: "default", Source: "built-in",
+	Reason: "concerns the session's own steps"}}
+
+func (s *session) currentPolicy() *policy.Policy {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.policy
+}
+
+func (s *session) abs(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(s.x.cfg.Workspace, path)
+}
+
+// named is a path under the name that the step gives it and, where links lead
+// elsewhere, under the one that it really has.
+func (s *session) named(path string) []string {
+	abs := s.abs(path)
+	real := resolve(abs)
+	if real == abs {
+		return []string{abs}
+	}
+	return []string{abs, real}
+}
+
+// resolve follows the links of the longest part of path that exists.
+func resolve(path string) string {
+	for dir, rest := path, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return path
+		}
+	}
+}
+
+// judgeChanges is the decision against a change set, nil if there is none:
+// what a command wrote is held to the same rules as what an edit names.
+func (s *session) judgeChanges(cs *v1.ChangeSet) *v1.Decision {
+	paths := make([]string, len(cs.Changes))
+	for i, c := range cs.Changes {
+		paths[i] = s.abs(c.Path)
+	}
+	v := s.currentPolicy().Judge(policy.Request{Action: contract.WriteFile, Writes: paths})
+	if v.Decision.Verdict == v1.Decision_deny {
+		return v.Decision
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
+	"harness/executor/workspace"
+)
+
+// run is the way of one step, from its intent, which is in the journal, to its
+// outcome:
+//
+//	policy → (approval) → transaction → action → change set → expectations → journal → landing
+//
+// The outcome is durable before the changes land: after a crash in between,
+// recovery lands them; before it, recovery takes them back.
+func (s *session) run(ctx context.Context, l *live, args proto.Message, approved bool) *v1.StepResult {
+	step, start := l.step, time.Now()
+	r := newResult(step)
+	verdict := s.judge(step, args)
+	r.Decision = verdict.Decision
+	switch r.Decision.Verdict {
+	case v1.Decision_allow:
+	case v1.Decision_ask:
+		if !approved && !s.isGranted(step) {
+			return s.hold(step, verdict)
+		}
+	default:
+		fail(r, denied(r.Decision))
+		return s.settle(r, nil)
+	}
+	if err := s.event(&v1.Event{StepId: step.StepId, Event: &v1.Event_Started{
+		Started: &v1.StepStarted{Action: step.Action, Decision: r.Decision}}}); err != nil {
+		fail(r, err)
+		return s.settle(r, nil)
+	}
+	var tx *workspace.Tx
+	if changes(step) {
+		var err error
+		if tx, err = s.ws.Begin(step.StepId); err != nil {
+			fail(r, contract.Errorf(v1.Error_unavailable, "the step could not begin: %v", err).WithHint("nothing was run"))
+			return s.settle(r, nil)
+		}
+	}
+	if err := s.act(ctx, l, args, tx, r); err != nil {
+		fail(r, err)
+	}
+	s.checkChanges(tx, r)
+	s.checkExpect(step, tx, r)
+	if r.Usage == nil {
+		r.Usage = &v1.Usage{}
+	}
+	r.Usage.WallMs = float64(time.Since(start).Microseconds()) / 1000
+	return s.settle(r, tx)
+}
+
+// changes says whether a step may change the workspace, and so is a transaction.
+func changes(step *v1.Step) bool {
+	switch step.Action {
+	case contract.WriteFile, contract.EditFile, contract.ApplyPatch:
+		return true
+	case contract.RunCommand:
+		return step.GetSafety().GetWrites() != v1.Safety_none
+	}
+	return false
+}
+
+func denied(d *v1.Decision) *contract.Error {
+	e := contract.Errorf(v1.Error_denied, "not allowed: %s", d.Reason)
+	if d.Part != "" {
+		e.Message += ": " + d.Part
+	}
+	if d.Rule != "" {
+		e = e.WithHint("rule %s, from %s", d.Rule, d.Source)
+	}
+	return e
+}
+
+// act calls the step's action.
+func (s *session) act(ctx context.Context, l *live, args proto.Message, tx *workspace.Tx, r *v1.StepResult) error {
+	switch a := args.(type) {
+	case *v1.RunCommandArgs:
+		return s.runCommand(ctx, l, a, tx, r)
+	case *v1.WriteStdinArgs:
+		return s.writeStdin(a)
+	case *v1.CancelStepArgs:
+		return s.cancelStep(a)
+	case *v1.DiffArgs:
+		return s.diff(a, r)
+	case *v1.RestoreArgs:
+		return s.restore(a, r)
+	}
+	return s.fileAction(ctx, args, tx, r)
+}
+
+// checkChanges puts the exact change set into the result. Changes that the
+// policy denies do not land, none of them.
+func (s *session) checkChanges(tx *workspace.Tx, r *v1.StepResult) {
+	if tx == nil {
+		return
+	}
+	cs, err := tx.Changes()
+	if err != nil {
+		fail(r, contract.Errorf(v1.Error_internal, "the step's changes: %v", err).WithHint("nothing was changed"))
+		return
+	}
+	if len(cs.Changes) == 0 && len(cs.Conflicts) == 0 {
+		return
+	}
+	r.Changes = cs
+	if d := s.judgeChanges(cs); d != nil {
+		r.Decision = d
+		fail(r, denied(d).WithHint("rule %s, from %s; nothing of this step was put in place", d.Rule, d.Source))
+		return
+	}
+	if len(cs.Conflicts) > 0 {
+		if r.Status == v1.Status_ok {
+			r.Status = v1.Status_conflict
+		}
+		r.Error = contract.Errorf(v1.Error_stale, "%s: %s", cs.Conflicts[0].Path, cs.Conflicts[0].Reason).Proto()
+	}
+}
+
+// settle makes the outcome durable, lands or drops the changes, and tells everyone.
+func (s *session) settle(r *v1.StepResult, tx *workspace.Tx) *v1.StepResult {
+	if s.sandbox != nil {
+		for _, c := range s.sandbox.Capabilities() {
+			if c.Enforced {
+				r.Enforced = append(r.Enforced, c.Name)
+			}
+		}
+	}
+	land := tx != nil && r.Changes != nil && r.Status != v1.Status_error && r.Status != v1.Status_denied
+	if !land {
+		if r.Status == v1.Status_denied || r.Status == v1.Status_error {
+			r.Changes = nil
+		}
+		if tx != nil {
+			if err := tx.Discard(); err != nil {
+				r.Notes = append(r.Notes, "the step's scratch folder is left: "+err.Error())
+			}
+		}
+	}
+	if err := s.journal.Outcome(r); err != nil {
+		if land {
+			tx.Discard()
+		}
+		return refuse(&v1.Step{StepId: r.StepId, SessionId: r.SessionId, Action: r.Action},
+			contract.Errorf(v1.Error_unavailable, "the outcome could not be recorded, nothing was changed: %v", err))
+	}
+	if land {
+		if err := tx.Land(); err != nil {
+			r.Changes = nil
+			fail(r, contract.Errorf(v1.Error_unavailable, "the changes could not be put in place: %v", err).WithHint("nothing was changed"))
+		}
+	}
+	if err := s.finish(r); err != nil {
+		r.Notes = append(r.Notes, err.Error())
+	}
+	return r
+}
+
+// finish records a result and its event.
+func (s *session) finish(r *v1.StepResult) error {
+	if err := s.journal.Outcome(r); err != nil {
+		return contract.Errorf(v1.Error_unavailable, "the journal: %v", err)
+	}
+	return s.event(&v1.Event{StepId: r.StepId, Event: &v1.Event_Finished{Finished: r}})
+}

@@ -1,0 +1,163 @@
+package executor
+
+import (
+	"context"
+	"os"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
+)
+
+// live is a step that has no result yet: it runs, or it is held.
+type live struct {
+	step   *v1.Step
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	approval *v1.Approval   // held for this
+	result   *v1.StepResult // the end
+	stdin    *os.File       // of an async command
+	changed  chan struct{}  // closed and renewed when approval or result change
+}
+
+func newLive(step *v1.Step) *live { return &live{step: step, changed: make(chan struct{})} }
+
+func held(step *v1.Step, a *v1.Approval) *live {
+	l := newLive(step)
+	l.approval = a
+	return l
+}
+
+func (l *live) set(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// settled waits until the step ended or is held.
+func (l *live) settled(ctx context.Context) (*v1.StepResult, error) {
+	for {
+		l.mu.Lock()
+		result, approval, changed := l.result, l.approval, l.changed
+		l.mu.Unlock()
+		switch {
+		case result != nil:
+			return result, nil
+		case approval != nil:
+			return awaiting(l.step, approval), nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (s *session) submit(ctx context.Context, step *v1.Step, args proto.Message) (*v1.StepResult, error) {
+	digest := contract.StepDigest(step)
+	s.mu.Lock()
+	was, _, result, err := s.journal.Step(step.StepId)
+	if err != nil {
+		s.mu.Unlock()
+		return nil, contract.Errorf(v1.Error_unavailable, "the journal: %v", err)
+	}
+	if was != "" && was != digest {
+		s.mu.Unlock()
+		return nil, contract.Errorf(v1.Error_id_reused, "the step %s was another one before", step.StepId).
+			WithField("step_id").WithHint("give every step an id of its own")
+	}
+	l := s.live[step.StepId]
+	switch {
+	case l != nil:
+	case result != nil:
+		s.mu.Unlock()
+		return result, nil
+	case s.ctx.Err() != nil:
+		s.mu.Unlock()
+		return nil, contract.Errorf(v1.Error_unavailable, "the session is closing")
+	default:
+		if err := s.journal.Intent(step, digest); err != nil {
+			s.mu.Unlock()
+			return nil, contract.Errorf(v1.Error_unavailable, "the journal: %v", err).WithHint("nothing was run")
+		}
+		l = newLive(step)
+		s.live[step.StepId] = l
+		s.start(l, args, false)
+	}
+	s.mu.Unlock()
+	if step.Mode == v1.Step_async {
+		return l.now(), nil
+	}
+	return l.settled(ctx)
+}
+
+// now is the step's state at this instant, without waiting.
+func (l *live) now() *v1.StepResult {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.result != nil:
+		return l.result
+	case l.approval != nil:
+		return awaiting(l.step, l.approval)
+	}
+	r := newResult(l.step)
+	r.Status = v1.Status_running
+	return r
+}
+
+// start runs a step on a goroutine of the session: it goes on when the caller
+// goes away, and ends with the session. The caller holds s.mu.
+func (s *session) start(l *live, args proto.Message, approved bool) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	l.cancel = cancel
+	s.wg.Go(func() {
+		defer cancel()
+		result := s.run(ctx, l, args, approved)
+		if result.Status == v1.Status_awaiting_approval {
+			l.set(func() { l.approval = result.Approval })
+			return
+		}
+		s.mu.Lock()
+		delete(s.live, l.step.StepId)
+		s.mu.Unlock()
+		l.set(func() { l.result = result })
+	})
+}
+
+func newResult(step *v1.Step) *v1.StepResult {
+	return &v1.StepResult{StepId: step.StepId, SessionId: step.SessionId, Action: step.Action}
+}
+
+// refuse is the result of a step that could not be done.
+func refuse(step *v1.Step, err error) *v1.StepResult {
+	r := newResult(step)
+	fail(r, err)
+	return r
+}
+
+// fail puts an error into a result, with the status that fits its kind.
+func fail(r *v1.StepResult, err error) {
+	e := contract.AsError(err)
+	r.Error, r.Status = e.Proto(), v1.Status_error
+	switch e.Kind {
+	case v1.Error_denied, v1.Error_expired:
+		r.Status = v1.Status_denied
+	case v1.Error_stale:
+		r.Status = v1.Status_conflict
+	case v1.Error_cancelled:
+		r.Status = v1.Status_cancelled
+	}
+}
+
+func awaiting(step *v1.Step, a *v1.Approval) *v1.StepResult {
+	r := newResult(step)
+	r.Status, r.Approval, r.Decision = v1.Status_awaiting_approval, a, a.Decision
+	return r
+}

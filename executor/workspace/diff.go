@@ -4,115 +4,214 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
-	"slices"
+	"path/filepath"
+	"sort"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
 )
 
-// maxDiffed is the largest file whose lines a diff shows.
-const maxDiffed = 4 << 20
+const maxDiffed = 4 << 20 // bytes of a file that is shown line by line
 
-// Diff is what one step changed, or the whole session for step "", as a
-// unified diff in git's form. paths keep only those and what lies below them.
+// pair is where the two versions of a path are, "" for none.
+type pair struct{ old, new string }
+
+// Diff is a unified diff of what one step changed, or with step "" of all that
+// is in place of the session against the present tree. paths are files, folders
+// or globs; none means all.
 func (w *Workspace) Diff(step string, paths []string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all, err := w.diffOf(step)
+	pairs, err := w.sessionPairs()
+	if step != "" {
+		pairs, err = w.stepPairs(step)
+	}
 	if err != nil {
 		return "", err
 	}
-	var out strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return below(path.Clean(p), name) }) {
-			continue
+	names := make([]string, 0, len(pairs))
+	for p := range pairs {
+		if wanted(p, paths) {
+			names = append(names, p)
 		}
-		v := all[name]
-		if err := diffFile(&out, name, v.before, v.after); err != nil {
+	}
+	sort.Strings(names)
+	var b strings.Builder
+	for _, p := range names {
+		if err := diffOne(&b, p, pairs[p]); err != nil {
 			return "", err
 		}
 	}
-	return out.String(), nil
+	return b.String(), nil
 }
 
-// side is one version of a file in a diff.
-type side struct {
-	mode fs.FileMode // 0: not there
-	text []byte
-	big  bool
-}
-
-func readSide(name string) (side, error) {
-	if name == "" {
-		return side{}, nil
+// sessionPairs pairs the first version that the session met with the tree's.
+func (w *Workspace) sessionPairs() (map[string]pair, error) {
+	pairs := map[string]pair{}
+	for _, l := range w.layers {
+		if l.state != landed {
+			continue
+		}
+		p, err := w.readPlan(l.name)
+		if err != nil {
+			return nil, err
+		}
+		w.versions(l, p, func(path, old string) {
+			if _, met := pairs[path]; !met {
+				pairs[path] = pair{old, w.at(path)}
+			}
+		})
 	}
-	info, err := os.Lstat(name)
-	if err != nil || info.IsDir() {
-		return side{}, nil
-	}
-	s := side{mode: info.Mode()}
-	switch {
-	case info.Mode()&fs.ModeSymlink != 0:
-		target, err := os.Readlink(name)
-		s.text = []byte(target)
-		return s, err
-	case info.Size() > maxDiffed:
-		s.big = true
-		return s, nil
-	case !info.Mode().IsRegular():
-		s.big = true
-		return s, nil
-	}
-	s.text, err = os.ReadFile(name)
-	return s, err
+	return pairs, nil
 }
 
-func (s side) binary() bool {
-	return s.big || bytes.IndexByte(s.text, 0) >= 0 || !utf8.Valid(s.text)
-}
-
-func (s side) git() string {
-	switch {
-	case s.mode&fs.ModeSymlink != 0:
-		return "120000"
-	case s.mode&0o100 != 0:
-		return "100755"
+// versions calls each for the paths of a layer in place, with where the version
+// before is kept.
+func (w *Workspace) versions(l *layer, p *plan, each func(path, old string)) {
+	for _, e := range p.Entries {
+		if e.Shell || e.Reason != "" || e.At != atNew {
+			continue
+		}
+		old := ""
+		if e.Before != nil {
+			old = filepath.Join(w.layerDir(l.name), e.Old)
+		}
+		each(e.Path, old)
+		for _, b := range e.Below {
+			rel := strings.TrimPrefix(b.Path, e.Path+"/")
+			each(b.Path, filepath.Join(old, filepath.FromSlash(rel)))
+		}
 	}
-	return "100644"
 }
 
-func diffFile(out *strings.Builder, name, before, after string) error {
-	a, err := readSide(before)
+// stepPairs pairs what one step met with what it left.
+func (w *Workspace) stepPairs(step string) (map[string]pair, error) {
+	pairs := map[string]pair{}
+	found := -1
+	for i, l := range w.layers {
+		if l.step == step {
+			found = i
+		}
+	}
+	if found < 0 {
+		return nil, contract.Errorf(v1.Error_not_found, "no step %s changed the workspace", step).WithField("args.step")
+	}
+	l := w.layers[found]
+	p, err := w.readPlan(l.name)
+	if err != nil {
+		return nil, err
+	}
+	if l.state != landed {
+		for _, e := range p.Entries {
+			if !e.Shell {
+				pairs[e.Path] = pair{w.at(e.Path), filepath.Join(w.layerDir(l.name), e.New)}
+			}
+		}
+		return pairs, nil
+	}
+	w.versions(l, p, func(path, old string) { pairs[path] = pair{old, w.at(path)} })
+	later := map[string]bool{}
+	for _, n := range w.layers[found+1:] {
+		if n.state != landed {
+			continue
+		}
+		q, err := w.readPlan(n.name)
+		if err != nil {
+			return nil, err
+		}
+		w.versions(n, q, func(path, old string) {
+			if x, ours := pairs[path]; ours && !later[path] {
+				later[path] = true
+				pairs[path] = pair{x.old, old}
+			}
+		})
+	}
+	return pairs, nil
+}
+
+func wanted(p string, paths []string) bool {
+	for _, f := range paths {
+		f = path.Clean(filepath.ToSlash(f))
+		if ok, _ := path.Match(f, p); ok || f == "." || under(p, f) {
+			return true
+		}
+	}
+	return len(paths) == 0
+}
+
+func under(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+
+func diffOne(b *strings.Builder, p string, v pair) error {
+	oldMode, oldText, err := content(v.old)
 	if err != nil {
 		return err
 	}
-	b, err := readSide(after)
-	if err != nil {
+	newMode, newText, err := content(v.new)
+	if err != nil || oldMode == newMode && bytes.Equal(oldText, newText) {
 		return err
 	}
-	if a.mode == 0 && b.mode == 0 || a.mode == b.mode && !a.big && !b.big && bytes.Equal(a.text, b.text) {
-		return nil
-	}
-	fmt.Fprintf(out, "diff --git a/%s b/%s\n", name, name)
-	from, to := "a/"+name, "b/"+name
+	from, to := "a/"+p, "b/"+p
+	fmt.Fprintf(b, "diff --git %s %s\n", from, to)
 	switch {
-	case a.mode == 0:
+	case oldMode == "":
+		fmt.Fprintf(b, "new file mode %s\n", newMode)
 		from = "/dev/null"
-		fmt.Fprintf(out, "new file mode %s\n", b.git())
-	case b.mode == 0:
+	case newMode == "":
+		fmt.Fprintf(b, "deleted file mode %s\n", oldMode)
 		to = "/dev/null"
-		fmt.Fprintf(out, "deleted file mode %s\n", a.git())
-	case a.git() != b.git():
-		fmt.Fprintf(out, "old mode %s\nnew mode %s\n", a.git(), b.git())
+	case oldMode != newMode:
+		fmt.Fprintf(b, "old mode %s\nnew mode %s\n", oldMode, newMode)
 	}
-	if a.binary() || b.binary() {
-		fmt.Fprintf(out, "Binary files %s and %s differ\n", from, to)
+	if bytes.Equal(oldText, newText) {
 		return nil
 	}
-	out.WriteString(udiff.Unified(from, to, string(a.text), string(b.text)))
+	if binary(oldText) || binary(newText) {
+		fmt.Fprintf(b, "Binary files %s and %s differ\n", from, to)
+		return nil
+	}
+	text, err := udiff.ToUnified(from, to, string(oldText), udiff.Lines(string(oldText), string(newText)), 3)
+	if err != nil {
+		return err
+	}
+	b.WriteString(text)
 	return nil
 }
+
+// content is a file's mode as git writes it and its bytes, or a link's target;
+// "" for what is absent or a folder.
+func content(name string) (string, []byte, error) {
+	if name == "" {
+		return "", nil, nil
+	}
+	info, err := os.Lstat(name)
+	if err != nil {
+		if os.IsNotExist(err) || isNotDir(err) {
+			return "", nil, nil
+		}
+		return "", nil, err
+	}
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		to, err := os.Readlink(name)
+		return "120000", []byte(to), err
+	case !info.Mode().IsRegular():
+		return "", nil, nil
+	}
+	mode := "100644"
+	if info.Mode()&0o111 != 0 {
+		mode = "100755"
+	}
+	if info.Size() > maxDiffed {
+		digest, err := fileDigest(name)
+		return mode, []byte("\x00" + digest), err
+	}
+	data, err := os.ReadFile(name)
+	return mode, data, err
+}
+
+func binary(data []byte) bool { return bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 }

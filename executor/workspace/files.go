@@ -64,13 +64,6 @@ func removeAll(path string) error {
 		}
 		return nil
 	})
-	// The walk reads a directory before its own mode is changed: once more.
-	filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			os.Chmod(p, 0o700)
-		}
-		return nil
-	})
 	return os.RemoveAll(path)
 }
 

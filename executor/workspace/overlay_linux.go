@@ -5,7 +5,6 @@ package workspace
 import (
 	"errors"
 	"io/fs"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -27,17 +26,13 @@ func overlayMark(path, name string) string {
 	b := make([]byte, 256)
 	for _, prefix := range []string{"user.overlay.", "trusted.overlay."} {
 		if n, err := unix.Lgetxattr(path, prefix+name, b); err == nil {
-			return string(b[:n]) + strings.Repeat("0", boolInt(n == 0))
+			if n == 0 {
+				return "set"
+			}
+			return string(b[:n])
 		}
 	}
 	return ""
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // unmark takes overlayfs's attributes off a path that goes into the tree.
@@ -63,7 +58,7 @@ func links(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// setLinkTime keeps the modification time of a link that was copied.
+// copyTimes gives a copy the modification time of what it copies, a link too.
 func copyTimes(path string, info fs.FileInfo) {
 	t := unix.NsecToTimespec(info.ModTime().UnixNano())
 	unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW)

@@ -1,200 +1,265 @@
 package workspace
 
 import (
-	"fmt"
-	"io/fs"
+	"encoding/json"
+	"os"
 	"path/filepath"
-	"slices"
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
 )
 
-// Restore says what to take back, or, with Redo, to put again. The zero value
-// is the last step that changed something.
+// Restore says what to take back: the last step, ToStep and all later ones, or
+// All of the session. Redo puts back what the last undo took.
 type Restore struct {
-	ToStep string // this step and all later ones
-	All    bool
-	Redo   bool // the reverse of the last undo
-	DryRun bool // only say
+	ToStep            string
+	All, Redo, DryRun bool
 }
 
-// Restore takes steps back, newest first, or puts the last undone ones again.
-// A path that somebody changed since is left as it is and named in the
-// conflicts; both versions are kept.
-func (w *Workspace) Restore(r Restore) ([]string, *v1.ChangeSet, error) {
+// journey is a Restore under way, in restore.json.
+type journey struct {
+	Redo   bool     `json:"redo"`
+	Layers []string `json:"layers"`
+}
+
+// Restore undoes or redoes steps, and says which and what changed. A path that
+// somebody else changed since is left and named as a conflict.
+func (w *Workspace) Restore(r Restore) (steps []string, cs *v1.ChangeSet, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	layers, err := w.selected(r)
+	todo, err := w.choose(r)
 	if err != nil {
 		return nil, nil, err
 	}
-	var steps []string
-	cs := &v1.ChangeSet{}
-	for _, l := range layers {
-		if err := l.restore(r, cs); err != nil {
-			return steps, cs, fmt.Errorf("step %s: %w", l.step, err)
-		}
+	j := journey{Redo: r.Redo}
+	for _, l := range todo {
+		j.Layers = append(j.Layers, l.name)
 		steps = append(steps, l.step)
 	}
-	cs.Total = uint32(len(cs.Changes))
-	if len(cs.Changes) > maxListed {
-		cs.Changes = cs.Changes[:maxListed]
+	name := filepath.Join(w.state, "restore.json")
+	if !r.DryRun {
+		boundary("journey")
+		if err := writeDurable(name, j); err != nil {
+			return nil, nil, err
+		}
 	}
-	return steps, cs, nil
+	t := &turning{w: w, j: j, dry: r.DryRun, cs: &v1.ChangeSet{}, turned: map[string]bool{}}
+	for _, l := range todo {
+		if err := t.turn(l); err != nil {
+			return nil, nil, contract.Errorf(v1.Error_unavailable, "step %s: %v", l.step, err).
+				WithHint("the rest is completed at the next start")
+		}
+	}
+	t.cs.Total = uint32(len(t.cs.Changes))
+	if r.DryRun {
+		return steps, t.cs, nil
+	}
+	return steps, t.cs, os.Remove(name)
 }
 
-func (w *Workspace) selected(r Restore) ([]*layer, error) {
+// choose lists the layers in the order in which they turn.
+func (w *Workspace) choose(r Restore) (todo []*layer, err error) {
 	if r.Redo {
-		for i, l := range w.layers {
-			if l.state == stateUndone && !slices.ContainsFunc(w.layers[i:], func(l *layer) bool { return l.state == stateLanded }) {
-				return []*layer{l}, nil
-			}
-		}
-		return nil, contract.Errorf(v1.Error_not_found, "there is nothing to redo").WithHint("a new step after an undo ends what can be redone")
+		return w.chooseRedo()
 	}
-	var landed []*layer
-	for _, l := range slices.Backward(w.layers) {
-		if l.state != stateLanded {
+	for i := len(w.layers) - 1; i >= 0; i-- {
+		l := w.layers[i]
+		if l.state != landed {
 			continue
 		}
-		landed = append(landed, l)
-		switch {
-		case r.ToStep == l.step, r.ToStep == "" && !r.All:
-			return landed, nil
+		todo = append(todo, l)
+		if r.ToStep == "" && !r.All || l.step == r.ToStep {
+			return todo, nil
 		}
 	}
 	switch {
 	case r.ToStep != "":
-		return nil, contract.Errorf(v1.Error_not_found, "no step %s that changed something is there to take back", r.ToStep)
-	case len(landed) == 0:
-		return nil, contract.Errorf(v1.Error_not_found, "there is nothing to undo")
+		return nil, contract.Errorf(v1.Error_not_found, "no step %s is in place", r.ToStep).WithField("args.to_step")
+	case len(todo) == 0:
+		return nil, contract.Errorf(v1.Error_not_found, "there is nothing to undo").WithHint("no step of this session changed a file")
 	}
-	return landed, nil
+	return todo, nil
 }
 
-// restore moves one layer back, or forward again.
-func (l *layer) restore(r Restore, cs *v1.ChangeSet) error {
-	reasons, err := l.changed()
+// chooseRedo finds the layers of the last undo, the oldest first.
+func (w *Workspace) chooseRedo() ([]*layer, error) {
+	for _, l := range w.layers {
+		if l.state != undone {
+			continue
+		}
+		batch, err := w.batchOf(l)
+		if err != nil {
+			return nil, err
+		}
+		var todo []*layer
+		for _, o := range w.layers {
+			if o.state != undone {
+				continue
+			}
+			b, err := w.batchOf(o)
+			if err != nil {
+				return nil, err
+			}
+			if b == batch {
+				todo = append(todo, o)
+			}
+		}
+		return todo, nil
+	}
+	return nil, contract.Errorf(v1.Error_not_found, "there is nothing to redo").
+		WithHint("an undone step can be redone until a new step changes something")
+}
+
+// batchOf names the undo that took a layer.
+func (w *Workspace) batchOf(l *layer) (string, error) {
+	p, err := w.readPlan(l.name)
+	if err != nil {
+		return "", err
+	}
+	return p.Batch, nil
+}
+
+// turning is a Restore on its way through the layers.
+type turning struct {
+	w      *Workspace
+	j      journey
+	dry    bool
+	cs     *v1.ChangeSet
+	turned map[string]bool // paths that a layer before this one turns, in a dry run
+}
+
+// turn takes one layer out of the tree or puts it back.
+func (t *turning) turn(l *layer) error {
+	w, redo := t.w, t.j.Redo
+	p, err := w.readPlan(l.name)
 	if err != nil {
 		return err
 	}
-	var ops []op
-	skipped := false
-	for i, o := range l.ops {
-		if reasons[i] != "" {
-			kept := l.pre(o.Path)
-			if r.Redo {
-				kept = l.source(&o)
-			}
-			cs.Conflicts = append(cs.Conflicts, &v1.Conflict{Path: o.Path, Reason: reasons[i], Kept: kept})
-			skipped = skipped || !o.Skipped
-			l.ops[i].Skipped = true
-			continue
-		}
-		ops = append(ops, o)
+	at, next, event, phase := atNew, atOld, undone, undoing
+	if redo {
+		at, next, event, phase = atOld, atNew, landed, redoing
 	}
-	for _, o := range ops {
-		if !o.Skipped {
-			cs.Changes = append(cs.Changes, reversed(&o, l, r.Redo)...)
-		}
-	}
-	if r.DryRun {
-		for i := range l.ops {
-			l.ops[i].Skipped = l.ops[i].Skipped && reasons[i] == ""
-		}
-		return nil
-	}
-	if skipped {
-		if err := l.savePlan(); err != nil {
+	if p.Phase == resting {
+		if err := t.check(l, p, at); err != nil || t.dry {
 			return err
 		}
-	}
-	if r.Redo {
-		if err := l.set(stateRedoing); err != nil {
+		p.Phase, p.Batch = phase, t.j.Layers[0]
+		if err := w.writePlan(l.name, p); err != nil {
 			return err
 		}
-		return l.finish(forward, stateLanded)
+		boundary("turning")
 	}
-	if err := l.set(stateUndoing); err != nil {
+	s := &swap{w: w, name: l.name, dir: w.layerDir(l.name), forward: redo}
+	var turned []*entry
+	for _, e := range p.Entries {
+		if e.At == at {
+			turned = append(turned, e)
+		}
+	}
+	if err := s.run(p, func(e *entry) bool { return e.At == at }); err != nil {
 		return err
 	}
-	return l.finish(backward, stateUndone)
-}
-
-// reversed is what restoring an op does to its path.
-func reversed(o *op, l *layer, redo bool) []*v1.Change {
-	if redo {
-		return o.changes(l)
-	}
-	back := op{Path: o.Path, Before: o.After, After: o.Before}
-	if back.Before == nil && back.After.Mode.IsDir() { // a folder comes back, with all in it
-		list := o.changes(l)
-		for _, c := range list {
-			c.Kind = v1.Change_created
-			c.ModeAfter, c.SizeAfter, c.ModeBefore, c.SizeBefore = c.ModeBefore, c.SizeBefore, 0, 0
+	boundary("turned")
+	for _, e := range turned {
+		if e.At == at {
+			e.At = next
+			if e.Reason == "" && !e.Shell {
+				t.say(e)
+			}
+		} else if !e.Shell {
+			t.conflict(l, e, "other files are in it, or its folder is gone")
 		}
-		return list
 	}
-	return back.changes(l)
+	return w.rest(l.name, p, event)
 }
 
-// versions are the two files of one path that a diff compares; "" is not there.
-type versions struct{ before, after string }
-
-// diffOf is the paths that a step, or every landed step, changed. A file's
-// version after a step is what the next step that changed it found, or the tree's.
-func (w *Workspace) diffOf(step string) (map[string]versions, error) {
-	all := map[string]versions{}
-	found := step == ""
-	for _, l := range w.layers {
-		if l.state != stateLanded {
+// check leaves out what somebody else changed since.
+func (t *turning) check(l *layer, p *plan, at string) error {
+	for _, e := range p.Entries {
+		if e.Reason != "" || e.At != at || e.Shell {
 			continue
 		}
-		mine := step == "" || l.step == step
-		found = found || mine
-		if !mine && len(all) == 0 {
+		is, whole := e.After, false
+		if t.j.Redo {
+			is, whole = e.Before, e.Whole
+		}
+		ok := t.turned[e.Path]
+		if !ok {
+			var err error
+			if ok, err = is.holds(t.w.at(e.Path), whole); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			t.conflict(l, e, "changed by somebody else since the step")
+			e.At = atOther
 			continue
 		}
-		if err := l.loadPlan(); err != nil {
-			return nil, err
-		}
-		for i := range l.ops {
-			for name, old := range l.oldVersions(&l.ops[i]) {
-				v, ok := all[name]
-				switch {
-				case mine && !ok:
-					all[name] = versions{before: old, after: filepath.Join(w.root, name)}
-				case !mine && ok && v.after == filepath.Join(w.root, name):
-					v.after = old
-					all[name] = v
-				}
+		if t.dry {
+			t.turned[e.Path] = true
+			for _, b := range e.Below {
+				t.turned[b.Path] = true
 			}
+			t.say(e)
 		}
 	}
-	if !found {
-		return nil, contract.Errorf(v1.Error_not_found, "no step %s that changed something is in place", step).WithField("args.step")
-	}
-	return all, nil
+	return nil
 }
 
-// oldVersions is where the files that an op replaced are now, by path.
-func (l *layer) oldVersions(o *op) map[string]string {
-	old := map[string]string{}
-	if o.After != nil && !o.After.Mode.IsDir() || o.Before == nil {
-		old[o.Path] = ""
+func (t *turning) say(e *entry) {
+	t.cs.Changes = append(t.cs.Changes, e.change(t.j.Redo))
+	if t.j.Redo {
+		t.cs.Changes = append(t.cs.Changes, e.Below...)
+		return
 	}
-	if o.Before == nil || o.Before.Mode.IsDir() && o.After != nil && o.After.Mode.IsDir() {
-		return old
+	t.cs.Changes = append(t.cs.Changes, e.back()...)
+}
+
+func (t *turning) conflict(l *layer, e *entry, reason string) {
+	c := &v1.Conflict{Path: e.Path, Reason: reason}
+	store := e.Old
+	if t.j.Redo {
+		store = e.New
 	}
-	base := l.pre(o.Path)
-	filepath.WalkDir(base, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			if rel, err := filepath.Rel(base, p); err == nil {
-				old[filepath.ToSlash(filepath.Join(o.Path, rel))] = p
-			}
-		}
+	if store = filepath.Join(t.w.layerDir(l.name), store); exists(store) {
+		c.Kept = store
+	}
+	t.cs.Conflicts = append(t.cs.Conflicts, c)
+}
+
+// recoverRestore completes an undo or redo that was cut.
+func (w *Workspace) recoverRestore() error {
+	name := filepath.Join(w.state, "restore.json")
+	data, err := os.ReadFile(name)
+	if os.IsNotExist(err) {
 		return nil
-	})
-	return old
+	}
+	if err != nil {
+		return err
+	}
+	var j journey
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	event := undone
+	if j.Redo {
+		event = landed
+	}
+	t := &turning{w: w, j: j, cs: &v1.ChangeSet{}, turned: map[string]bool{}}
+	for _, n := range j.Layers {
+		for _, l := range w.layers {
+			if l.name != n || l.state == event {
+				continue
+			}
+			p, err := w.readPlan(n)
+			if err != nil {
+				return err
+			}
+			(&swap{w: w, name: n, dir: w.layerDir(n)}).clean(p)
+			if err := t.turn(l); err != nil {
+				return err
+			}
+		}
+	}
+	return os.Remove(name)
 }

@@ -72,7 +72,7 @@ type layer struct {
 const (
 	landed = "landed"
 	undone = "undone"
-	kept   = "kept" // only conflicts: nothing is in place, the versions are kept
+	kept   = "kept"  // only conflicts: nothing is in place, the versions are kept
 	stale  = "stale" // undone, and a newer step landed since
 )
 

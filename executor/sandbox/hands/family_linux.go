@@ -1,0 +1,111 @@
+package hands
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// family is all processes of one step: those in its mount namespace, which
+// none can leave.
+type family struct {
+	ns   string
+	main int
+}
+
+// ownFamily is that of the calling thread, which has left the hands' root but not yet its rights.
+func ownFamily() (family, error) {
+	ns, err := os.Readlink("/proc/thread-self/ns/mnt")
+	if err != nil {
+		return family{}, fmt.Errorf("the mount namespace: %w", err)
+	}
+	return family{ns: ns}, nil
+}
+
+func (f family) members() (pids []int) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	for _, n := range names {
+		pid, err := strconv.Atoi(n)
+		if err != nil || pid == 1 {
+			continue
+		}
+		if ns, err := os.Readlink("/proc/" + n + "/ns/mnt"); err == nil && ns == f.ns {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func (f family) signal(sig unix.Signal) {
+	for _, pid := range f.members() {
+		unix.Kill(pid, sig)
+	}
+}
+
+// end stops all members until no new one turns up, then kills them. It
+// returns how many there were beside the program itself.
+func (f family) end() int {
+	stopped := map[int]bool{}
+	for fresh := true; fresh; {
+		fresh = false
+		for _, pid := range f.members() {
+			if !stopped[pid] {
+				stopped[pid], fresh = true, true
+				unix.Kill(pid, unix.SIGSTOP)
+			}
+		}
+	}
+	n := len(stopped)
+	if stopped[f.main] {
+		n--
+	}
+	wait := 100 * time.Microsecond
+	for len(stopped) > 0 {
+		pids := f.members()
+		if len(pids) == 0 {
+			break
+		}
+		for _, pid := range pids {
+			unix.Kill(pid, unix.SIGKILL)
+		}
+		time.Sleep(wait)
+		wait = min(2*wait, 20*time.Millisecond)
+	}
+	return n
+}
+
+// exceeds names the limit that the family as a whole is over. Memory is what
+// its processes do not share with files.
+func (f family) exceeds(s Step) string {
+	pids := f.members()
+	if s.Processes > 0 && len(pids) > s.Processes {
+		return "processes"
+	}
+	if s.Memory == 0 {
+		return ""
+	}
+	var pages uint64
+	for _, pid := range pids {
+		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+		if err != nil {
+			continue
+		}
+		var size, resident, shared uint64
+		if n, _ := fmt.Sscan(strings.TrimSpace(string(b)), &size, &resident, &shared); n == 3 && resident > shared {
+			pages += resident - shared
+		}
+	}
+	if pages*uint64(os.Getpagesize()) > s.Memory {
+		return "memory"
+	}
+	return ""
+}

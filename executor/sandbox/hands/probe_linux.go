@@ -1,0 +1,77 @@
+package hands
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// probe confines a thread as a step's is and tries what must fail.
+func (t *tree) probe(s Setup) []Capability {
+	list := []Capability{
+		{Name: "user_namespace", Enforced: true}, {Name: "mount_namespace", Enforced: true},
+		{Name: "pid_namespace", Enforced: os.Getpid() == 1}, {Name: "network_namespace", Enforced: true},
+		{Name: "ipc_namespace", Enforced: true}, {Name: "uts_namespace", Enforced: true},
+	}
+	results := make(chan []Capability)
+	go func() {
+		runtime.LockOSThread()
+		results <- t.tryOverlay(s)
+	}()
+	list = append(list, <-results...)
+	go func() {
+		runtime.LockOSThread()
+		results <- t.tryConfined()
+	}()
+	list = append(list, <-results...)
+	return append(list,
+		Capability{Name: "memory_limit", Enforced: true, Detail: fmt.Sprintf("of all processes of a step, looked at every %v", everyWatch)},
+		Capability{Name: "process_limit", Enforced: true, Detail: fmt.Sprintf("of all processes of a step, looked at every %v", everyWatch)},
+		Capability{Name: "cpu_limit", Enforced: true, Detail: "of each process"},
+		Capability{Name: "file_size_limit", Enforced: true, Detail: "of each file"})
+}
+
+func (t *tree) tryOverlay(s Setup) []Capability {
+	c := Capability{Name: "overlay", Enforced: true}
+	upper, work := filepath.Join(s.State, "probe", "upper"), filepath.Join(s.State, "probe", "work")
+	err := os.MkdirAll(outside+upper, 0o700)
+	if err == nil {
+		err = os.MkdirAll(outside+work, 0o700)
+	}
+	if err == nil {
+		err = t.enter(upper, work)
+	}
+	if err != nil {
+		c.Enforced, c.Detail = false, err.Error()+"; the state folder must be on a file system that can hold an overlay's upper layer, such as ext4, xfs, btrfs or tmpfs"
+	}
+	return []Capability{c}
+}
+
+func (t *tree) tryConfined() []Capability {
+	ll := Capability{Name: "landlock", Optional: true, Detail: "not in this kernel; mounts alone keep files"}
+	sec, nnp := Capability{Name: "seccomp"}, Capability{Name: "no_new_privs"}
+	err := t.enter("", "")
+	if err == nil {
+		err = t.confine(false)
+	}
+	if err != nil {
+		sec.Detail, nnp.Detail = err.Error(), err.Error()
+		return []Capability{ll, sec, nnp}
+	}
+	sec.Enforced = unix.Unshare(unix.CLONE_FS) == unix.EPERM
+	v, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	nnp.Enforced = err == nil && v == 1
+	if t.landlock > 0 {
+		// /proc is read-only, and a read-only mount answers EROFS; Landlock answers first.
+		fd, err := unix.Open("/proc/self/comm", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			unix.Close(fd)
+		}
+		ll.Enforced = err != nil
+		ll.Detail = fmt.Sprintf("version %d", t.landlock)
+	}
+	return []Capability{ll, sec, nnp}
+}

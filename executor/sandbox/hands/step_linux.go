@@ -1,0 +1,245 @@
+package hands
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	grace      = 300 * time.Millisecond // between the request to end and the end
+	firstWatch = 20 * time.Millisecond
+	everyWatch = 40 * time.Millisecond
+)
+
+// ended is what a step's thread saw of its program.
+type ended struct {
+	status syscall.WaitStatus
+	usage  syscall.Rusage
+	err    error
+}
+
+// conduct runs one step from its request to its answer.
+func (t *tree) conduct(conn net.Conn, files []*os.File) {
+	defer conn.Close()
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	var s Step
+	in := json.NewDecoder(conn)
+	if in.Decode(&s) != nil || len(files) == 0 {
+		return
+	}
+	cancelled := make(chan struct{})
+	go func() {
+		io.Copy(io.Discard, conn)
+		close(cancelled)
+	}()
+	json.NewEncoder(conn).Encode(t.run(s, files, cancelled))
+}
+
+func (t *tree) run(s Step, files []*os.File, cancelled <-chan struct{}) Done {
+	begin := time.Now()
+	started, finished := make(chan family, 1), make(chan ended, 1)
+	go t.thread(s, files, started, finished)
+	var d Done
+	fam := <-started
+	if fam.ns == "" {
+		return Done{Error: (<-finished).err.Error()}
+	}
+	var deadline <-chan time.Time
+	if s.Timeout > 0 {
+		timer := time.NewTimer(s.Timeout)
+		defer timer.Stop()
+		deadline = timer.C
+	}
+	watch := time.NewTimer(firstWatch)
+	defer watch.Stop()
+	var end ended
+	over := false
+	for !over {
+		select {
+		case end = <-finished:
+			over = true
+			continue
+		case <-deadline:
+			d.TimedOut, d.Limit = true, "time"
+		case <-cancelled:
+			d.Cancelled = true
+		case <-watch.C:
+			watch.Reset(everyWatch)
+			if d.Limit = fam.exceeds(s); d.Limit == "" {
+				continue
+			}
+		}
+		if d.TimedOut || d.Cancelled {
+			fam.signal(unix.SIGTERM)
+			select {
+			case end = <-finished:
+				over = true
+			case <-time.After(grace):
+			}
+		}
+		d.Killed = fam.end()
+		if !over {
+			end, over = <-finished, true
+		}
+	}
+	if end.err != nil {
+		return Done{Error: end.err.Error()}
+	}
+	d.Killed += fam.end()
+	d.Wall = time.Since(begin)
+	d.settle(end)
+	return d
+}
+
+func (d *Done) settle(end ended) {
+	d.CPU = time.Duration(end.usage.Utime.Nano() + end.usage.Stime.Nano())
+	d.PeakMemory = uint64(end.usage.Maxrss) << 10
+	d.Code = end.status.ExitStatus()
+	if end.status.Signaled() {
+		d.Signal = unix.SignalName(end.status.Signal())
+		d.Code = 128 + int(end.status.Signal())
+	}
+	if d.Limit == "" {
+		switch d.Code {
+		case 128 + int(unix.SIGXCPU):
+			d.Limit = "cpu"
+		case 128 + int(unix.SIGXFSZ):
+			d.Limit = "file_size"
+		}
+	}
+}
+
+// thread is a step's own thread: it is never unlocked, so it dies, and its
+// namespaces with it, when the goroutine ends.
+func (t *tree) thread(s Step, files []*os.File, started chan<- family, finished chan<- ended) {
+	runtime.LockOSThread()
+	var end ended
+	defer func() { finished <- end }()
+	defer close(started)
+	if end.err = t.enter(s.Upper, s.Work); end.err != nil {
+		return
+	}
+	fam, err := ownFamily()
+	if err != nil {
+		end.err = err
+		return
+	}
+	if end.err = unix.Chdir(s.Dir); end.err != nil {
+		end.err = fmt.Errorf("the folder %s: %w", s.Dir, end.err)
+		return
+	}
+	if end.err = t.confine(s.Upper != ""); end.err != nil {
+		return
+	}
+	pid, err := s.start(files)
+	if err != nil {
+		end.err = err
+		return
+	}
+	fam.main = pid
+	started <- fam
+	for {
+		if _, err := syscall.Wait4(pid, &end.status, unix.WALL, &end.usage); err != unix.EINTR {
+			end.err = err
+			return
+		}
+	}
+}
+
+// start execs the program and sets its limits before its first instruction.
+func (s *Step) start(files []*os.File) (int, error) {
+	stdin := -1
+	if len(files) > 1 {
+		stdin = int(files[1].Fd())
+	} else {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return 0, err
+		}
+		defer unix.Close(fd)
+		stdin = fd
+	}
+	out := files[0].Fd()
+	program := s.program()
+	pid, err := syscall.ForkExec(program, s.Argv, &syscall.ProcAttr{Env: s.Env, Files: []uintptr{uintptr(stdin), out, out},
+		Sys: &syscall.SysProcAttr{Setsid: true, Ptrace: true}})
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", program, err)
+	}
+	var stopped syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &stopped, unix.WALL, nil); err != nil {
+		return 0, err
+	}
+	if stopped.Exited() || stopped.Signaled() {
+		return 0, fmt.Errorf("%s ended before it began", program)
+	}
+	if err := s.limit(pid); err == nil {
+		err = syscall.PtraceDetach(pid)
+	}
+	if err != nil {
+		syscall.Kill(pid, syscall.SIGKILL)
+		syscall.Wait4(pid, &stopped, unix.WALL, nil)
+		return 0, fmt.Errorf("limits: %w", err)
+	}
+	return pid, nil
+}
+
+// limit sets the kernel's own limits on a stopped process.
+func (s *Step) limit(pid int) error {
+	cpu := uint64((s.CPU + time.Second - 1) / time.Second)
+	for _, l := range []struct {
+		what       int
+		soft, hard uint64
+		set        bool
+	}{
+		{unix.RLIMIT_CORE, 0, 0, true},
+		{unix.RLIMIT_NOFILE, uint64(s.OpenFiles), uint64(s.OpenFiles), s.OpenFiles > 0},
+		{unix.RLIMIT_NPROC, uint64(s.Processes) + 64, uint64(s.Processes) + 64, s.Processes > 0},
+		{unix.RLIMIT_CPU, cpu, cpu + 1, s.CPU > 0},
+		{unix.RLIMIT_FSIZE, s.FileSize, s.FileSize, s.FileSize > 0},
+	} {
+		if !l.set {
+			continue
+		}
+		var now unix.Rlimit
+		if err := unix.Prlimit(pid, l.what, nil, &now); err != nil {
+			return err
+		}
+		if err := unix.Prlimit(pid, l.what, &unix.Rlimit{Cur: min(l.soft, now.Max), Max: min(l.hard, now.Max)}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// program is what argv[0] names, by the command's own PATH.
+func (s *Step) program() string {
+	name := s.Argv[0]
+	if strings.Contains(name, "/") {
+		return name
+	}
+	for _, kv := range s.Env {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			for _, dir := range filepath.SplitList(path) {
+				if p := filepath.Join(dir, name); unix.Access(p, unix.X_OK) == nil {
+					return p
+				}
+			}
+		}
+	}
+	return name
+}

@@ -1,0 +1,64 @@
+// Package hands is the resident process inside a sandbox: PID 1 of its own
+// namespaces. It builds the tree that commands see once, then starts each
+// command on a thread that takes a fresh mount namespace, gives up every
+// right, and dies with it. It decides nothing, and it ends with its parent.
+//
+// Its one file, descriptor 3, is a socket. Each packet carries a stream of its
+// own and the command's output and input. On the first stream come a Setup and
+// its Ready; on each later one a Step and its Done. A stream whose write side
+// is shut cancels the step.
+package hands
+
+import "time"
+
+// Arg is the argument that makes a program the hands.
+const Arg = "__hands"
+
+// Setup is the tree to build. All paths are real and exist.
+type Setup struct {
+	Workspace, State string
+	Masks            []string // become empty private folders
+	Homes            []string // are there, empty
+	Binds            []Bind   // are put back, through the masks
+	Hide             []string // become unreadable
+}
+
+// Bind is a file or folder put back, read-only or as a cache: writable, with
+// the writes kept in State.
+type Bind struct {
+	Path  string
+	Cache bool
+}
+
+// Ready is what the machine allowed.
+type Ready struct {
+	Error, Hint  string
+	Capabilities []Capability
+}
+
+// Capability is one means of enforcement, as tried.
+type Capability struct {
+	Name               string
+	Enforced, Optional bool
+	Detail             string
+}
+
+// Step is one command.
+type Step struct {
+	Argv, Env            []string
+	Dir, Upper, Work     string
+	Timeout, CPU         time.Duration
+	Memory, FileSize     uint64
+	Processes, OpenFiles int
+}
+
+// Done is how it ended.
+type Done struct {
+	Error               string // it could not be started
+	Code                int
+	Signal, Limit       string
+	Wall, CPU           time.Duration
+	PeakMemory          uint64
+	TimedOut, Cancelled bool
+	Killed              int
+}

@@ -1,0 +1,50 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
+	"harness/executor/sandbox/hands"
+)
+
+// Run runs a command to its end. Many may run at once. When ctx ends, the
+// command ends with all that it started.
+func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
+	if len(c.Argv) == 0 {
+		return nil, contract.Errorf(v1.Error_invalid, "no program to run").WithField("argv")
+	}
+	if !s.meets {
+		return nil, contract.Errorf(v1.Error_unavailable, "the sandbox is below its minimum").WithHint("harness doctor says what is missing")
+	}
+	if ctx.Err() != nil {
+		return &Exit{Cancelled: true}, nil
+	}
+	files := []*os.File{c.Output}
+	if c.Stdin != nil {
+		files = append(files, c.Stdin)
+	}
+	conn, err := s.send(files...)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	step := hands.Step{Argv: c.Argv, Dir: c.Dir, Env: c.Env, Upper: c.Upper, Work: c.Work, Timeout: c.Timeout, Memory: c.Limits.Memory,
+		Processes: c.Limits.Processes, OpenFiles: c.Limits.OpenFiles, CPU: c.Limits.CPU, FileSize: c.Limits.FileSize}
+	if err := json.NewEncoder(conn).Encode(step); err != nil {
+		return nil, s.lost(err)
+	}
+	defer context.AfterFunc(ctx, func() { conn.(*net.UnixConn).CloseWrite() })()
+	var d hands.Done
+	if err := json.NewDecoder(conn).Decode(&d); err != nil {
+		return nil, s.lost(err)
+	}
+	if d.Error != "" {
+		return nil, contract.Errorf(v1.Error_unavailable, "%s", d.Error)
+	}
+	return &Exit{Code: d.Code, Signal: d.Signal, Wall: d.Wall, CPU: d.CPU, PeakMemory: d.PeakMemory,
+		TimedOut: d.TimedOut, Cancelled: d.Cancelled, Limit: d.Limit, Killed: d.Killed}, nil
+}

@@ -1,0 +1,78 @@
+// Package sandbox runs commands where they can do no harm.
+//
+// Start brings up one small resident process per session, the hands (package
+// hands), inside user, mount, pid, net, ipc and uts namespaces of their own.
+// Run then gives each command a fresh mount namespace on a thread of the
+// hands: the workspace at its real path under an overlay of the caller's, the
+// system read-only, private /tmp, /run and homes, no network but a loopback,
+// no capability, Landlock, seccomp and limits. A command that ends leaves no
+// process behind.
+//
+//	s, err := sandbox.Start(ctx, sandbox.Config{Workspace: dir, State: state, Home: home})
+//	exit, err := s.Run(ctx, sandbox.Command{Argv: []string{"/bin/sh", "-c", "make"}, Dir: dir, Output: w})
+//
+// The program must call HandsMain first thing when os.Args[1] is "__hands".
+// There is no silent fall to less: Start fails with what is missing and how to
+// get it, and Capabilities says what was found by trying.
+package sandbox
+
+import (
+	"os"
+	"time"
+
+	v1 "harness/contract/harness/v1"
+)
+
+// Config says what a sandbox is for.
+type Config struct {
+	Workspace string   // the only folder of the user's that commands work in
+	State     string   // a folder of this session, hidden from commands; holds what they write to caches
+	Home      string   // the user's home: hidden, but for toolchains and caches
+	Hide      []string // further files and folders that commands may not read
+	Self      string   // our executable; "" is the running one
+}
+
+// Limits hold for one command; zero is none.
+type Limits struct {
+	Memory               uint64
+	Processes, OpenFiles int
+	CPU                  time.Duration // of each process
+	FileSize             uint64
+}
+
+// Command is one program to run.
+type Command struct {
+	Argv        []string
+	Dir         string
+	Env         []string // the whole of it
+	Upper, Work string   // overlay folders for its changes; "" makes the workspace read-only
+	Limits      Limits
+	Output      *os.File // the write end of a pipe, for stdout and stderr
+	Stdin       *os.File // nil is empty
+	Timeout     time.Duration
+}
+
+// Exit is how a command ended.
+type Exit struct {
+	Code                int
+	Signal              string // "SIGTERM" when a signal ended it; Code is then 128 and its number
+	Wall, CPU           time.Duration
+	PeakMemory          uint64
+	TimedOut, Cancelled bool
+	Limit               string // time, memory, processes, cpu, file_size
+	Killed              int    // processes that it left behind and that were ended
+}
+
+// Unavailable is what to report where Start failed.
+func Unavailable(err error) []*v1.Capability {
+	detail := "not tried"
+	if err != nil {
+		detail = err.Error()
+	}
+	var list []*v1.Capability
+	for _, name := range []string{"user_namespace", "mount_namespace", "pid_namespace", "network_namespace", "ipc_namespace",
+		"uts_namespace", "overlay", "landlock", "seccomp", "no_new_privs", "memory_limit", "process_limit"} {
+		list = append(list, &v1.Capability{Name: name, Detail: detail})
+	}
+	return list
+}

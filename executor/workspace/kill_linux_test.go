@@ -1,0 +1,133 @@
+//go:build linux
+
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	manySetup = `mkdir -p d/e whole/sub f2 ro; echo 1 > mod; echo 1 > del; echo 1 > d/e/f; echo 1 > whole/a; echo 1 > whole/sub/b
+echo 1 > d2f; echo 1 > f2/x; ln -s mod l; echo 1 > h1; ln h1 h2; echo 1 > ro/a; chmod 555 ro; echo 1 > priv; chmod 600 priv`
+	manyStep = `echo 2 > mod; rm del; rm -r whole; mkdir -p new/deep; echo n > new/deep/n; rm d2f; mkdir d2f; echo 2 > d2f/in
+rm -r f2; echo 2 > f2; rm l; mkdir l; echo 2 > l/x; echo 2 > h1; chmod 700 d; rm -r d/e; mkdir d/e; echo 3 > d/e/g
+chmod 755 ro; echo 2 > ro/a; chmod 555 ro; echo 2 > priv`
+)
+
+func killChild() {
+	root, state, what := os.Args[1], os.Args[2], os.Args[3]
+	n, at := 0, 0
+	fmt.Sscan(os.Args[4], &at)
+	w, err := Open(root, state)
+	if err != nil {
+		panic(err)
+	}
+	boundary = func(string) {
+		if n++; n == at {
+			unix.Kill(os.Getpid(), unix.SIGKILL)
+			select {}
+		}
+	}
+	switch what {
+	case "land":
+		err = tryStep(w, "s", manyStep)
+	case "undo":
+		_, _, err = w.Restore(Restore{All: true})
+	case "redo":
+		_, _, err = w.Restore(Restore{Redo: true})
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+func TestKills(t *testing.T) {
+	needOverlay(t)
+	for _, what := range []string{"land", "undo", "redo"} {
+		for _, committed := range []bool{true, false} {
+			t.Run(fmt.Sprint(what, committed), func(t *testing.T) {
+				n := 1
+				for ; killAt(t, what, committed, n); n++ {
+				}
+				if n < 10 {
+					t.Fatalf("only %d cuts", n)
+				}
+				t.Logf("%d cuts", n-1)
+			})
+		}
+	}
+}
+
+// killAt cuts at the n-th boundary, recovers and compares. It says whether
+// there was a cut.
+func killAt(t *testing.T, what string, committed bool, n int) bool {
+	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	sh(t, root, manySetup)
+	defer exec.Command("chmod", "-R", "u+rwx", root, state).Run()
+	before := tree(t, root)
+	w, err := Open(root, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := before
+	if what != "land" {
+		step(t, w, "s", manyStep)
+		start = tree(t, root)
+	}
+	if what == "redo" {
+		if _, _, err := w.Restore(Restore{}); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "undo", before, tree(t, root))
+		start = before
+	}
+	c := exec.Command("/proc/self/exe", root, state, what, fmt.Sprint(n))
+	c.Env = append(os.Environ(), "WORKSPACE_CHILD=kill")
+	out, err := c.CombinedOutput()
+	st, ok := c.ProcessState.Sys().(syscall.WaitStatus)
+	killed := ok && st.Signaled()
+	if err != nil && !killed {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if w, err = Open(root, state); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Recover(func(string) bool { return committed }); err != nil {
+		t.Fatalf("cut %d: %v", n, err)
+	}
+	now := tree(t, root)
+	after := differences(start, now) != nil
+	if what != "land" && after {
+		same(t, fmt.Sprintf("%s, cut %d", what, n), map[bool]map[string]string{true: before}[what == "undo"], only(what == "undo", now))
+	}
+	if what == "land" && committed && !after && n > 1 {
+		t.Fatalf("cut %d: a committed step is lost", n)
+	}
+	if _, _, err := w.Restore(Restore{All: true}); err == nil {
+		same(t, fmt.Sprintf("%s, cut %d, then undo", what, n), before, tree(t, root))
+	} else if differences(before, now) != nil {
+		t.Fatalf("%s, cut %d: neither before nor undoable: %v %v", what, n, err, differences(before, now))
+	}
+	left, _ := filepath.Glob(filepath.Join(state, "active", "*"))
+	stray, _ := filepath.Glob(filepath.Join(state, "layers", "drop-*"))
+	if len(left)+len(stray) > 0 || strings.Contains(fmt.Sprint(now), ".harness-tmp") {
+		t.Fatalf("cut %d left %v %v", n, left, stray)
+	}
+	return killed
+}
+
+// only is now where it is compared, else nothing.
+func only(yes bool, now map[string]string) map[string]string {
+	if yes {
+		return now
+	}
+	return nil
+}

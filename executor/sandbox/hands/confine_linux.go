@@ -7,12 +7,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enter puts the calling thread, for good, into a mount namespace of its own
-// with the step's workspace. The thread must be locked and must die after it.
-func (t *tree) enter(upper, work string) error {
+// prepare puts the calling thread, for good, into a mount namespace of its own
+// and takes the rights that no later part needs. The thread must be locked and
+// must die after it.
+func prepare() (family, error) {
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS); err != nil {
-		return fmt.Errorf("a mount namespace: %w", err)
+		return family{}, fmt.Errorf("a mount namespace: %w", err)
 	}
+	if err := boundCapabilities(); err != nil {
+		return family{}, fmt.Errorf("capabilities: %w", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return family{}, fmt.Errorf("no_new_privs: %w", err)
+	}
+	return ownFamily()
+}
+
+// enter lays the step's workspace and makes the tree of commands the root.
+func (t *tree) enter(upper, work string) error {
 	if upper != "" {
 		if err := overlay(outside+t.workspace, outside+upper, outside+work, inside+t.workspace); err != nil {
 			return fmt.Errorf("the overlay over the workspace: %w", err)
@@ -34,9 +46,6 @@ func (t *tree) confine(workspace bool) error {
 	if err := dropCapabilities(); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no_new_privs: %w", err)
-	}
 	if t.landlock > 0 {
 		writable := t.writable
 		if workspace {
@@ -53,7 +62,8 @@ func (t *tree) confine(workspace bool) error {
 	return nil
 }
 
-func dropCapabilities() error {
+// boundCapabilities sees to it that no program gets a capability.
+func boundCapabilities() error {
 	const noRoot = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<6 | 1<<7 // no rights by being root, by changing ids, by ambient; locked
 	if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot, 0, 0, 0); err != nil {
 		return err
@@ -65,9 +75,10 @@ func dropCapabilities() error {
 			return err
 		}
 	}
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return err
-	}
+	return unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+}
+
+func dropCapabilities() error {
 	var none [2]unix.CapUserData
 	return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0])
 }

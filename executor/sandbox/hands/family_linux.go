@@ -17,7 +17,7 @@ type family struct {
 	main int
 }
 
-// ownFamily is that of the calling thread, which has left the hands' root but not yet its rights.
+// ownFamily is that of the calling thread, which has its mount namespace but still the hands' root.
 func ownFamily() (family, error) {
 	ns, err := os.Readlink("/proc/thread-self/ns/mnt")
 	if err != nil {

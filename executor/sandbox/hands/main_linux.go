@@ -21,7 +21,10 @@ func init() {
 
 // Main is the life of the hands; it does not return.
 func Main() {
-	unix.CloseOnExec(control)
+	// What the executor was started with by others is not for commands either.
+	if err := unix.CloseRange(control, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		os.Exit(1)
+	}
 	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	unix.Umask(0o022)
 	orphans := make(chan os.Signal, 1)
@@ -63,6 +66,7 @@ func serve() {
 				os.Exit(1)
 			}
 			tree = t
+			go tree.spare()
 			continue
 		}
 		go tree.conduct(conn, files[1:])

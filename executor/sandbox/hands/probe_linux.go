@@ -42,6 +42,9 @@ func (t *tree) tryOverlay(s Setup) []Capability {
 		err = os.MkdirAll(outside+work, 0o700)
 	}
 	if err == nil {
+		_, err = prepare()
+	}
+	if err == nil {
 		err = t.enter(upper, work)
 	}
 	if err != nil {
@@ -53,7 +56,10 @@ func (t *tree) tryOverlay(s Setup) []Capability {
 func (t *tree) tryConfined() []Capability {
 	ll := Capability{Name: "landlock", Optional: true, Detail: "not in this kernel; mounts alone keep files"}
 	sec, nnp := Capability{Name: "seccomp"}, Capability{Name: "no_new_privs"}
-	err := t.enter("", "")
+	_, err := prepare()
+	if err == nil {
+		err = t.enter("", "")
+	}
 	if err == nil {
 		err = t.confine(false)
 	}

@@ -47,17 +47,62 @@ func (t *tree) conduct(conn net.Conn, files []*os.File) {
 		close(cancelled)
 	}()
 	json.NewEncoder(conn).Encode(t.run(s, files, cancelled))
+	t.spare()
+}
+
+// worker is a thread for one step.
+type worker struct {
+	family family
+	err    error // it could not be prepared
+	jobs   chan job
+}
+
+type job struct {
+	step     Step
+	files    []*os.File
+	started  chan<- int // the program; closed
+	finished chan<- ended
+}
+
+func (t *tree) hire() *worker {
+	ready := make(chan *worker)
+	go t.thread(ready)
+	return <-ready
+}
+
+// spare keeps one worker ready.
+func (t *tree) spare() {
+	if len(t.spares) > 0 {
+		return
+	}
+	w := t.hire()
+	select {
+	case t.spares <- w:
+	default:
+		close(w.jobs)
+	}
 }
 
 func (t *tree) run(s Step, files []*os.File, cancelled <-chan struct{}) Done {
 	begin := time.Now()
-	started, finished := make(chan family, 1), make(chan ended, 1)
-	go t.thread(s, files, started, finished)
+	var w *worker
+	select {
+	case w = <-t.spares:
+	default:
+		w = t.hire()
+	}
+	if w.err != nil {
+		return Done{Error: w.err.Error()}
+	}
+	started, finished := make(chan int, 1), make(chan ended, 1)
+	w.jobs <- job{s, files, started, finished}
 	var d Done
-	fam := <-started
-	if fam.ns == "" {
+	pid, ok := <-started
+	if !ok {
 		return Done{Error: (<-finished).err.Error()}
 	}
+	fam := w.family
+	fam.main = pid
 	var deadline <-chan time.Time
 	if s.Timeout > 0 {
 		timer := time.NewTimer(s.Timeout)
@@ -125,37 +170,42 @@ func (d *Done) settle(end ended) {
 
 // thread is a step's own thread: it is never unlocked, so it dies, and its
 // namespaces with it, when the goroutine ends.
-func (t *tree) thread(s Step, files []*os.File, started chan<- family, finished chan<- ended) {
+func (t *tree) thread(ready chan<- *worker) {
 	runtime.LockOSThread()
-	var end ended
-	defer func() { finished <- end }()
-	defer close(started)
-	if end.err = t.enter(s.Upper, s.Work); end.err != nil {
+	w := &worker{jobs: make(chan job, 1)}
+	w.family, w.err = prepare()
+	ready <- w
+	if w.err != nil {
 		return
 	}
-	fam, err := ownFamily()
-	if err != nil {
-		end.err = err
-		return
+	if j, ok := <-w.jobs; ok {
+		j.finished <- t.work(j)
+	}
+}
+
+// work confines the thread and runs the program to its end.
+func (t *tree) work(j job) (end ended) {
+	defer close(j.started)
+	s := j.step
+	if end.err = t.enter(s.Upper, s.Work); end.err != nil {
+		return end
 	}
 	if end.err = unix.Chdir(s.Dir); end.err != nil {
 		end.err = fmt.Errorf("the folder %s: %w", s.Dir, end.err)
-		return
+		return end
 	}
 	if end.err = t.confine(s.Upper != ""); end.err != nil {
-		return
+		return end
 	}
-	pid, err := s.start(files)
+	pid, err := s.start(j.files)
 	if err != nil {
 		end.err = err
-		return
+		return end
 	}
-	fam.main = pid
-	started <- fam
+	j.started <- pid
 	for {
-		if _, err := syscall.Wait4(pid, &end.status, unix.WALL, &end.usage); err != unix.EINTR {
-			end.err = err
-			return
+		if _, end.err = syscall.Wait4(pid, &end.status, unix.WALL, &end.usage); end.err != unix.EINTR {
+			return end
 		}
 	}
 }
@@ -187,7 +237,7 @@ func (s *Step) start(files []*os.File) (int, error) {
 	if stopped.Exited() || stopped.Signaled() {
 		return 0, fmt.Errorf("%s ended before it began", program)
 	}
-	if err := s.limit(pid); err == nil {
+	if err = s.limit(pid); err == nil {
 		err = syscall.PtraceDetach(pid)
 	}
 	if err != nil {

@@ -24,10 +24,11 @@ type tree struct {
 	writable  []string // beside the workspace, as commands name them
 	landlock  int      // its version, 0 where there is none
 	filter    []unix.SockFilter
+	spares    chan *worker // a thread that is ready before its step comes
 }
 
 func build(s Setup) (*tree, Ready) {
-	t := &tree{workspace: s.Workspace, landlock: landlockVersion()}
+	t := &tree{workspace: s.Workspace, landlock: landlockVersion(), spares: make(chan *worker, 1)}
 	hint := ""
 	err := func() (err error) {
 		if t.filter, err = filter(); err != nil {

@@ -34,6 +34,9 @@ func (s *swap) run(p *plan, want func(*entry) bool) error {
 		reverse(order)
 	}
 	for _, e := range order {
+		if e.After != nil && e.After.Type == v1.Change_directory {
+			os.Chmod(filepath.Join(s.dir, e.New), 0o700) // files are renamed out of it
+		}
 		if e.isFolderMode() {
 			os.Chmod(s.w.at(e.Path), goMode(e.Before.Mode|0o700))
 		}

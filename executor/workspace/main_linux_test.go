@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 	case "overlay":
 		fmt.Fprintln(os.Stderr, overlayChild(os.Args[1], os.Args[2], os.Args[3], os.Args[4]))
 		os.Exit(125)
+	case "full":
+		fullChild(os.Args[1], os.Args[2])
 	case "kill":
 		killChild()
 		os.Exit(0)
@@ -47,18 +49,23 @@ func overlayChild(root, upper, work, cmd string) error {
 
 // shell runs a command as a step would: in an overlay over the root.
 func shell(w *Workspace, x *Tx, cmd string) error {
-	c := exec.Command("/proc/self/exe", w.Root(), x.Upper(), x.Work(), cmd)
-	c.Env = append(os.Environ(), "WORKSPACE_CHILD=overlay")
+	out, err := namespaced("overlay", w.Root(), x.Upper(), x.Work(), cmd)
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", cmd, err, out)
+	}
+	return nil
+}
+
+// namespaced runs this binary as a child in user and mount namespaces of its own.
+func namespaced(what string, args ...string) ([]byte, error) {
+	c := exec.Command("/proc/self/exe", args...)
+	c.Env = append(os.Environ(), "WORKSPACE_CHILD="+what)
 	c.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 	}
-	out, err := c.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s: %w: %s", cmd, err, out)
-	}
-	return nil
+	return c.CombinedOutput()
 }
 
 func needOverlay(t testing.TB) {

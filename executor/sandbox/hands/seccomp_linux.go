@@ -57,9 +57,10 @@ func filter() ([]unix.SockFilter, error) {
 		{Code: load, K: nr}, {Code: atLeast, Jf: 1, K: x32}, fail(unix.ENOSYS),
 		{Code: equal, Jf: 1, K: unix.SYS_CLONE3}, fail(unix.ENOSYS), // its flags lie in memory; libraries fall back to clone
 	}
-	for _, call := range refusedCalls {
-		p = append(p, unix.SockFilter{Code: equal, Jf: 1, K: call}, fail(unix.EPERM))
+	for i, call := range refusedCalls { // each jumps to the one refusal behind the list
+		p = append(p, unix.SockFilter{Code: equal, Jt: uint8(len(refusedCalls) - i), K: call})
 	}
+	p = append(p, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA, K: 1}, fail(unix.EPERM))
 	p = append(p, unix.SockFilter{Code: equal, Jf: 4, K: unix.SYS_CLONE}, unix.SockFilter{Code: load, K: arg0},
 		unix.SockFilter{Code: anyBit, Jf: 1, K: newNamespaces}, fail(unix.EPERM), allow)
 	p = append(p, unix.SockFilter{Code: equal, Jf: uint8(2 + len(terminalCalls)*2), K: unix.SYS_IOCTL}, unix.SockFilter{Code: load, K: arg1})

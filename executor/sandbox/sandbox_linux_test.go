@@ -277,6 +277,14 @@ func fileThere(dir, name string) bool {
 	return err == nil
 }
 
+func TestLoud(t *testing.T) {
+	b := newBox(t)
+	exit, out := b.sh(t, t.Context(), "dd if=/dev/zero bs=1M count=16 2>/dev/null", nil)
+	if exit.Code != 0 || len(out) != 16<<20 {
+		t.Errorf("%+v, %d bytes", exit, len(out))
+	}
+}
+
 func TestParallel(t *testing.T) {
 	b := newBox(t)
 	done := make(chan string)

@@ -224,6 +224,11 @@ func (s *Step) start(files []*os.File) (int, error) {
 		stdin = fd
 	}
 	out := files[0].Fd()
+	for _, fd := range []int{stdin, int(out)} { // programs expect files that wait
+		if err := unix.SetNonblock(fd, false); err != nil {
+			return 0, err
+		}
+	}
 	program := s.program()
 	pid, err := syscall.ForkExec(program, s.Argv, &syscall.ProcAttr{Env: s.Env, Files: []uintptr{uintptr(stdin), out, out},
 		Sys: &syscall.SysProcAttr{Setsid: true, Ptrace: true}})

@@ -15,6 +15,7 @@ import (
 func BenchmarkLandTen(b *testing.B) {
 	w := open(b)
 	many(b, w.Root(), 20000)
+	b.ResetTimer()
 	for n := range b.N {
 		var edits []Edit
 		for i := range 10 {
@@ -57,6 +58,24 @@ func many(b *testing.B, root string, n int) {
 			}
 		}
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte("x"), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkOpen opens a session of 10,000 layers.
+func BenchmarkOpen(b *testing.B) {
+	root, state := b.TempDir(), b.TempDir()
+	var index []byte
+	for n := range 10000 {
+		index = fmt.Appendf(index, "landed %06d-s %q\n", n, "s")
+	}
+	if err := os.WriteFile(filepath.Join(state, "index"), index, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	for range b.N {
+		if _, err := Open(root, state); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -80,10 +80,11 @@ func killAt(t *testing.T, what string, committed bool, n int) bool {
 	start := before
 	if what != "land" {
 		step(t, w, "s", manyStep)
+		step(t, w, "s2", "echo 3 > mod; rm -r new; echo 3 > del")
 		start = tree(t, root)
 	}
 	if what == "redo" {
-		if _, _, err := w.Restore(Restore{}); err != nil {
+		if _, _, err := w.Restore(Restore{All: true}); err != nil {
 			t.Fatal(err)
 		}
 		same(t, "undo", before, tree(t, root))

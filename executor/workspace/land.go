@@ -79,12 +79,9 @@ func (w *Workspace) finishLanding(name string, p *plan) error {
 	s := &swap{w: w, name: name, dir: w.layerDir(name), forward: true}
 	all := func(*entry) bool { return true }
 	if err := s.run(p, all); err != nil {
-		s.forward = false
-		if back := s.run(p, all); back != nil {
+		if back := w.takeBack(name, p); back != nil {
 			return back
 		}
-		s.clean(p)
-		w.drop(name)
 		return err
 	}
 	boundary("swapped")
@@ -98,6 +95,23 @@ func (w *Workspace) finishLanding(name string, p *plan) error {
 		}
 	}
 	return w.rest(name, p, event)
+}
+
+// takeBack ends a landing that was cut or failed with the tree as before it. A
+// version that could not go back, since somebody else's files are in its place,
+// stays in the layer.
+func (w *Workspace) takeBack(name string, p *plan) error {
+	s := &swap{w: w, name: name, dir: w.layerDir(name)}
+	s.clean(p)
+	if err := s.run(p, func(*entry) bool { return true }); err != nil {
+		return err
+	}
+	for _, e := range p.Entries {
+		if e.At == atOther && e.Before != nil && exists(filepath.Join(s.dir, e.Old)) {
+			return w.rest(name, p, kept)
+		}
+	}
+	return w.drop(name)
 }
 
 // rest records what is in the tree now, so that a later change by somebody
@@ -186,12 +200,7 @@ func (w *Workspace) recoverLayer(name string, committed func(string) bool) error
 		(&swap{w: w, name: name, dir: t.dir}).clean(p)
 		return w.finishLanding(name, p)
 	case err == nil:
-		s := &swap{w: w, name: name, dir: t.dir}
-		s.clean(p)
-		if err := s.run(p, func(*entry) bool { return true }); err != nil {
-			return err
-		}
-		return w.drop(name)
+		return w.takeBack(name, p)
 	case !os.IsNotExist(err):
 		return err
 	case !committed(t.marker.Step):

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "harness/contract/harness/v1"
@@ -31,7 +32,7 @@ func (s *swap) run(p *plan, want func(*entry) bool) error {
 		}
 	}
 	if !s.forward {
-		reverse(order)
+		slices.Reverse(order)
 	}
 	for _, e := range order {
 		if e.After != nil && e.After.Type == v1.Change_directory {
@@ -271,11 +272,5 @@ func (s *swap) clean(p *plan) {
 		for _, dir := range []string{filepath.Dir(s.w.at(e.Path)), filepath.Join(s.dir, "old"), filepath.Dir(filepath.Join(s.dir, e.New))} {
 			removeAll(filepath.Join(dir, tmp))
 		}
-	}
-}
-
-func reverse(es []*entry) {
-	for i, j := 0, len(es)-1; i < j; i, j = i+1, j-1 {
-		es[i], es[j] = es[j], es[i]
 	}
 }

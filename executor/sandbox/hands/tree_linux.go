@@ -102,6 +102,9 @@ func (t *tree) furnish(s Setup) error {
 		if m == "/tmp" || m == "/var/tmp" {
 			mode = "mode=1777"
 		}
+		if err := place(m); err != nil {
+			return fmt.Errorf("a private %s: %w", m, err)
+		}
 		if err := unix.Mount("tmpfs", inside+m, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, mode); err != nil {
 			return fmt.Errorf("a private %s: %w", m, err)
 		}

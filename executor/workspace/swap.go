@@ -125,6 +125,12 @@ func (s *swap) one(e *entry) error {
 		}
 		return nil
 	case to != nil:
+		// Nothing is to be here, but what a cut copy has already put.
+		if to.Type != v1.Change_directory && exists(path) {
+			if ours, err := to.holds(path, false); err != nil || !ours {
+				return errors.Join(err, errForeign)
+			}
+		}
 		return s.place(path, put, tmp, e, to)
 	}
 	return nil

@@ -255,6 +255,9 @@ func (s *Step) start(files []*os.File) (int, error) {
 
 // limit sets the kernel's own limits on a stopped process.
 func (s *Step) limit(pid int) error {
+	// The family's own count comes first, so that the limit is named; the kernel's
+	// also counts the dead that nobody has waited for.
+	processes := uint64(2*s.Processes + 256)
 	cpu := uint64((s.CPU + time.Second - 1) / time.Second)
 	for _, l := range []struct {
 		what       int
@@ -263,7 +266,7 @@ func (s *Step) limit(pid int) error {
 	}{
 		{unix.RLIMIT_CORE, 0, 0, true},
 		{unix.RLIMIT_NOFILE, uint64(s.OpenFiles), uint64(s.OpenFiles), s.OpenFiles > 0},
-		{unix.RLIMIT_NPROC, uint64(s.Processes) + 64, uint64(s.Processes) + 64, s.Processes > 0},
+		{unix.RLIMIT_NPROC, processes, processes, s.Processes > 0},
 		{unix.RLIMIT_CPU, cpu, cpu + 1, s.CPU > 0},
 		{unix.RLIMIT_FSIZE, s.FileSize, s.FileSize, s.FileSize > 0},
 	} {

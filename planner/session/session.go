@@ -1,0 +1,190 @@
+// Package session is the planner's append-only log: what was said, decided and
+// done, in order, one writer a session, in an embedded SQLite database. An event
+// is in it before it is acted upon; nothing in it is ever rewritten.
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	v1 "harness/contract/harness/v1"
+)
+
+// Event is one line of the log. Types are those of the JSON events, and
+// message.user, message.assistant and message.tool, which the model's view is made of.
+type Event struct {
+	Seq  int64           `json:"seq"`
+	Time time.Time       `json:"time"`
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+// Meta is what a list of sessions shows.
+type Meta struct {
+	ID, Workspace, Task, Model, Verdict, StopReason string
+	Started, Updated                                time.Time
+	Turns, Steps                                    int
+	CostUSD                                         float64
+}
+
+// Surface shows a session to people and asks them.
+type Surface interface {
+	Event(Event)
+	Delta(text, reasoning string)
+	Output(stepID, text string)
+	// Ask answers an approval; session_id, approval_id and digest come from it.
+	Ask(ctx context.Context, a *v1.Approval) (*v1.DecideRequest, error)
+	// Question asks the person something; an error means that nobody can answer.
+	Question(ctx context.Context, text string) (string, error)
+}
+
+const schema = `
+CREATE TABLE IF NOT EXISTS session (
+	id TEXT PRIMARY KEY, workspace TEXT NOT NULL, updated INTEGER NOT NULL, meta TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS session_updated ON session (workspace, updated);
+CREATE TABLE IF NOT EXISTS event (
+	session TEXT NOT NULL, seq INTEGER NOT NULL, time INTEGER NOT NULL, type TEXT NOT NULL, data BLOB,
+	PRIMARY KEY (session, seq)) WITHOUT ROWID;
+`
+
+// Store is all sessions of a user.
+type Store struct {
+	dir string
+	mu  sync.Mutex
+	db  *sqlite3.Conn
+}
+
+// Open opens or makes the store in dir. A database that is not one is set
+// aside, never removed.
+func Open(dir string) (*Store, error) {
+	if err := os.MkdirAll(filepath.Join(dir, "locks"), 0o700); err != nil {
+		return nil, fmt.Errorf("the session store: %w", err)
+	}
+	path := filepath.Join(dir, "sessions.db")
+	db, err := connect(path)
+	if errors.Is(err, sqlite3.NOTADB) || errors.Is(err, sqlite3.CORRUPT) {
+		aside := path + ".damaged-" + time.Now().Format("20060102-150405")
+		if rerr := os.Rename(path, aside); rerr != nil {
+			return nil, errors.Join(err, rerr)
+		}
+		fmt.Fprintf(os.Stderr, "harness: the session store was damaged; it is kept as %s, a new one was begun\n", aside)
+		db, err = connect(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the session store %s: %w", path, err)
+	}
+	return &Store{dir: dir, db: db}, nil
+}
+
+func connect(path string) (*sqlite3.Conn, error) {
+	db, err := sqlite3.Open("file:" + path + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)")
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Exec(schema); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, os.Chmod(path, 0o600)
+}
+
+// Close closes the store.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.db.Close()
+}
+
+func (s *Store) exec(sql string, args []any, row func(*sqlite3.Stmt) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st, _, err := s.db.Prepare(sql)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	for i, a := range args {
+		switch a := a.(type) {
+		case string:
+			err = st.BindText(i+1, a)
+		case int64:
+			err = st.BindInt64(i+1, a)
+		case json.RawMessage:
+			err = st.BindBlob(i+1, a)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for st.Step() {
+		if row != nil {
+			if err := row(st); err != nil {
+				return err
+			}
+		}
+	}
+	return st.Err()
+}
+
+func (s *Store) putMeta(m Meta) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return s.exec("INSERT INTO session VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET updated = excluded.updated, meta = excluded.meta",
+		[]any{m.ID, m.Workspace, m.Updated.UnixNano(), string(data)}, nil)
+}
+
+func (s *Store) metas(where string, args ...any) (list []Meta, err error) {
+	err = s.exec("SELECT meta FROM session "+where, args, func(st *sqlite3.Stmt) error {
+		var m Meta
+		defer func() { list = append(list, m) }()
+		return json.Unmarshal([]byte(st.ColumnText(0)), &m)
+	})
+	return list, err
+}
+
+// ErrNone says that there is no such session.
+var ErrNone = errors.New("no such session")
+
+// List is all sessions, newest first.
+func (s *Store) List() ([]Meta, error) { return s.metas("ORDER BY updated DESC") }
+
+// Latest is the newest session of a workspace, of all for "".
+func (s *Store) Latest(workspace string) (Meta, error) {
+	list, err := s.metas("WHERE workspace = ? OR ? = '' ORDER BY updated DESC LIMIT 1", workspace, workspace)
+	return first(list, err)
+}
+
+// Get is one session.
+func (s *Store) Get(id string) (Meta, error) {
+	list, err := s.metas("WHERE id = ?", id)
+	return first(list, err)
+}
+
+func first(list []Meta, err error) (Meta, error) {
+	if err == nil && len(list) == 0 {
+		err = ErrNone
+	}
+	if err != nil {
+		return Meta{}, err
+	}
+	return list[0], nil
+}
+
+// Read is a session's events.
+func (s *Store) Read(id string) (events []Event, err error) {
+	err = s.exec("SELECT seq, time, type, data FROM event WHERE session = ? ORDER BY seq", []any{id}, func(st *sqlite3.Stmt) error {
+		events = append(events, Event{Seq: st.ColumnInt64(0), Time: time.Unix(0, st.ColumnInt64(1)), Type: st.ColumnText(2),
+			Data: append(json.RawMessage{}, st.ColumnRawBlob(3)...)})
+		return nil
+	})
+	return events, err
+}

@@ -1,0 +1,329 @@
+package planner
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
+	"harness/planner/judge"
+	"harness/planner/model"
+)
+
+// step is a new step of this session.
+func (r *run) step(action string, args map[string]any) *v1.Step {
+	s := &v1.Step{StepId: "s_" + strings.ToLower(rand.Text()[:12]), SessionId: r.Session.ID(), Action: action, Safety: r.Safety}
+	if len(args) > 0 {
+		st, err := structpb.NewStruct(args)
+		if err != nil {
+			panic("planner: " + err.Error())
+		}
+		s.Args = st
+	}
+	return s
+}
+
+// call is a tool call of the model as a step, or the error that the model gets instead.
+type call struct {
+	model.ToolCall
+	step   *v1.Step
+	result *v1.StepResult
+	err    error
+}
+
+// parse makes a step of a call. What the model wrote wrong is told to it.
+func (r *run) parse(c model.ToolCall) *call {
+	x := &call{ToolCall: c}
+	if !slices.ContainsFunc(r.tools, func(t model.Tool) bool { return t.Name == c.Name }) {
+		var names []string
+		for _, t := range r.tools {
+			names = append(names, t.Name)
+		}
+		x.err = fmt.Errorf("there is no tool %q; the tools are %s", c.Name, strings.Join(names, ", "))
+		return x
+	}
+	raw := c.Args
+	if len(strings.TrimSpace(string(raw))) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	args := &structpb.Struct{}
+	if err := protojson.Unmarshal(raw, args); err != nil {
+		x.err = errors.New("the arguments are not a JSON object, perhaps cut off; send the call again, whole")
+		return x
+	}
+	x.step = r.step(c.Name, nil)
+	x.step.Args = args
+	if _, err := contract.Validate(x.step); err != nil {
+		x.err, x.step = err, nil
+	}
+	return x
+}
+
+// act runs the calls of one reply: those that only read side by side, others in
+// their order. Each has a result in the log and the view before the next turn.
+func (r *run) act(calls []model.ToolCall) error {
+	list := make([]*call, len(calls))
+	for i, c := range calls {
+		list[i] = r.parse(c)
+	}
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	stopWatch := r.onInterrupt(func() { cancel(errInterrupted) })
+	var failed error
+	for i := 0; i < len(list) && failed == nil; {
+		j := i + 1
+		for reads(list[i]) && j < len(list) && reads(list[j]) {
+			j++
+		}
+		failed = r.perform(ctx, list[i:j])
+		i = j
+	}
+	stopWatch()
+	m := model.Message{Role: model.ToolRole}
+	for _, c := range list {
+		m.Results = append(m.Results, c.forModel())
+	}
+	if err := r.say(m); err != nil {
+		return err
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case r.ctx.Err() != nil:
+		return context.Cause(r.ctx)
+	case errors.Is(context.Cause(ctx), errInterrupted):
+		return r.interrupted()
+	}
+	return r.assess(list)
+}
+
+func reads(c *call) bool { return c.step != nil && contract.Reads(c.step.Action) }
+
+// perform runs calls side by side.
+func (r *run) perform(ctx context.Context, list []*call) error {
+	for _, c := range list {
+		if c.step == nil {
+			continue
+		}
+		if err := r.emit("item.started", map[string]any{"item": item(c.step, nil), "call_id": c.ID}); err != nil {
+			return err
+		}
+	}
+	var wg sync.WaitGroup
+	for _, c := range list {
+		if c.step != nil {
+			wg.Go(func() { c.result, c.err = r.submit(ctx, c.step) })
+		}
+	}
+	wg.Wait()
+	for _, c := range list {
+		if c.result == nil {
+			continue
+		}
+		r.spent.Steps++
+		r.note(c.result)
+		if err := r.emit("item.completed", map[string]any{"item": item(c.step, c.result), "call_id": c.ID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// item is a step in an event: the contract's Step and StepResult as they are.
+func item(step *v1.Step, result *v1.StepResult) map[string]any {
+	m := map[string]any{"type": "step", "step": protoJSON(step)}
+	if result != nil {
+		m["result"] = protoJSON(result)
+	}
+	return m
+}
+
+func protoJSON(m proto.Message) json.RawMessage {
+	b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err != nil {
+		panic("planner: " + err.Error())
+	}
+	return b
+}
+
+// submit takes a step to its end: through approval, and to a cancelled end when ctx ends first.
+func (r *run) submit(ctx context.Context, step *v1.Step) (*v1.StepResult, error) {
+	for {
+		result, err := r.Executor.Submit(ctx, step)
+		if err != nil && ctx.Err() != nil {
+			return r.cancel(step)
+		}
+		if err != nil || result.Status != v1.Status_awaiting_approval {
+			return result, err
+		}
+		if err := r.ask(ctx, result.Approval); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// cancel ends a running step and gives its real result.
+func (r *run) cancel(step *v1.Step) (*v1.StepResult, error) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(r.ctx), 15*time.Second)
+	defer stop()
+	if _, err := r.Executor.Submit(ctx, r.step(contract.CancelStep, map[string]any{"target": step.StepId})); err != nil {
+		return nil, err
+	}
+	return r.Executor.Submit(ctx, step)
+}
+
+// ask has a held step decided. No answer is a no.
+func (r *run) ask(ctx context.Context, a *v1.Approval) error {
+	if err := r.emit("approval.requested", protoJSON(a)); err != nil {
+		return err
+	}
+	d, err := r.Surface.Ask(ctx, a)
+	if err != nil {
+		d = &v1.DecideRequest{Answer: v1.DecideRequest_deny, Message: "nobody can answer: " + err.Error()}
+	}
+	d.SessionId, d.ApprovalId, d.Digest = a.SessionId, a.ApprovalId, a.Digest
+	ctx = context.WithoutCancel(ctx)
+	got, err := r.Executor.Decide(ctx, d)
+	if err != nil {
+		return err
+	}
+	return r.emit("approval.decided", protoJSON(got.Decided))
+}
+
+// note keeps what the end of the run needs to know of a result.
+func (r *run) note(result *v1.StepResult) {
+	for _, c := range result.GetChanges().GetChanges() {
+		r.changed, r.everChanged = true, true
+		if c.Kind == v1.Change_created {
+			r.made[c.Path] = true
+		}
+		if judge.IsTest(c.Path) && !r.made[c.Path] && c.Type == v1.Change_file {
+			r.tests[c.Path] = c.Kind.String()
+		}
+	}
+}
+
+// forModel is what the model reads of a call's outcome.
+func (c *call) forModel() model.ToolResult {
+	t := model.ToolResult{CallID: c.ID, Name: c.Name}
+	switch {
+	case c.result != nil:
+		t.Text, t.IsError = describe(c.result)
+	case c.err != nil:
+		t.Text, t.IsError = "error: "+c.err.Error(), true
+	default:
+		t.Text, t.IsError = "not run: the run was interrupted before it", true
+	}
+	return t
+}
+
+// describe is a result in words.
+func describe(r *v1.StepResult) (string, bool) {
+	var b strings.Builder
+	bad := r.Status != v1.Status_ok
+	if bad {
+		b.WriteString(strings.ReplaceAll(r.Status.String(), "_", " "))
+		if e := r.Error; e != nil {
+			fmt.Fprintf(&b, ": %v", contract.FromProto(e))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString(r.GetOutput().GetText())
+	if a := r.GetOutput().GetArtifact(); a != "" {
+		fmt.Fprintf(&b, "\n[the whole output: read_file with artifact %s]", a)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "\nnote: %s", n)
+	}
+	if n := len(r.GetChanges().GetChanges()); n > 0 && r.Action == contract.RunCommand {
+		fmt.Fprintf(&b, "\n[%d paths changed]", r.Changes.Total)
+	}
+	if b.Len() == 0 {
+		b.WriteString("ok")
+		if r.Action == contract.RunCommand {
+			b.WriteString(", no output")
+		}
+	}
+	return b.String(), bad
+}
+
+// repeats counts the same call with the same result.
+type repeats struct {
+	last string
+	n    int
+	told bool
+}
+
+const (
+	maxRepeats = 3
+	maxDenials = 5
+)
+
+// assess looks for a run that goes in circles or against a wall.
+func (r *run) assess(list []*call) error {
+	key := ""
+	for _, c := range list {
+		key += c.Name + string(c.Args) + c.forModel().Text + "\x00"
+		switch {
+		case c.result.GetStatus() == v1.Status_denied:
+			r.denials++
+		case c.result != nil:
+			r.denials = 0
+		}
+	}
+	if r.denials >= maxDenials {
+		return &stop{"denied", 58, fmt.Sprintf("%d steps in a row were denied", r.denials)}
+	}
+	if key != r.repeats.last {
+		r.repeats = repeats{last: key, n: 1}
+		return nil
+	}
+	if r.repeats.n++; r.repeats.n < maxRepeats {
+		return nil
+	}
+	r.repeats.n = 0
+	text, err := r.Surface.Question(r.ctx, fmt.Sprintf("The same call was made %d times with the same result. What should it do?", maxRepeats))
+	switch {
+	case err == nil && strings.TrimSpace(text) != "":
+		return r.say(model.Message{Role: model.User, Text: text})
+	case r.repeats.told:
+		return &stop{"repeating", 1, "the model keeps making the same call"}
+	}
+	r.repeats.told = true
+	return r.say(model.Message{Role: model.User, Text: fmt.Sprintf("You made the same call %d times with the same result. Do something else, or say what is missing.", maxRepeats)})
+}
+
+// watch passes the output of running steps to the surface until the function that it returns is called.
+func (r *run) watch() func() {
+	ctx, cancel := context.WithCancel(r.ctx)
+	done := make(chan struct{})
+	from := uint64(1)
+	r.Executor.Watch(ctx, &v1.WatchRequest{SessionId: r.Session.ID(), FromSeq: 1}, func(e *v1.Event) error {
+		from = e.Seq + 1
+		return nil
+	})
+	go func() {
+		defer close(done)
+		r.Executor.Watch(ctx, &v1.WatchRequest{SessionId: r.Session.ID(), FromSeq: from, Follow: true}, func(e *v1.Event) error {
+			if o := e.GetOutput(); o != nil {
+				r.Surface.Output(e.StepId, o.Text)
+			}
+			return nil
+		})
+	}()
+	return func() { cancel(); <-done }
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -101,14 +101,16 @@ func (r *run) judge() (bool, error) {
 	if err := r.emit("item.started", map[string]any{"item": item(step, nil), "check": true}); err != nil {
 		return true, err
 	}
-	result, err := r.submit(r.ctx, step)
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	stopWatch := r.onInterrupt(func() { cancel(errInterrupted) })
+	result, err := r.submit(ctx, step)
+	stopWatch()
 	if err != nil {
 		return true, err
 	}
 	r.spent.Steps++
-	changed := r.everChanged
 	r.note(result)
-	r.everChanged = changed || r.everChanged
 	if err := r.emit("item.completed", map[string]any{"item": item(step, result), "check": true}); err != nil {
 		return true, err
 	}
@@ -122,7 +124,10 @@ func (r *run) judge() (bool, error) {
 	case v1.Status_denied, v1.Status_error:
 		return true, errors.Join(r.checked(judge.Unproven, result, nil), &stop{"check_denied", 59, contract.FromProto(result.Error).Error()})
 	case v1.Status_cancelled:
-		return true, context.Canceled
+		if r.ctx.Err() != nil {
+			return true, context.Cause(r.ctx)
+		}
+		return false, r.interrupted()
 	}
 	failing := judge.Failing(result.GetOutput().GetText())
 	if err := r.checked(judge.Red, result, failing); err != nil {
@@ -170,6 +175,7 @@ func (r *run) resume() error {
 			}
 			r.view.Add(m)
 			pending = m.Calls
+			clear(started) // a provider may give the same call id again in a later reply
 		case "item.started", "item.completed":
 			var d struct {
 				CallID string `json:"call_id"`

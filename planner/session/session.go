@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -72,8 +73,11 @@ func Open(dir string) (*Store, error) {
 	db, err := connect(path)
 	if errors.Is(err, sqlite3.NOTADB) || errors.Is(err, sqlite3.CORRUPT) {
 		aside := path + ".damaged-" + time.Now().Format("20060102-150405")
-		if rerr := os.Rename(path, aside); rerr != nil {
-			return nil, errors.Join(err, rerr)
+		// The write-ahead log belongs to the damaged file, not to the new one.
+		for _, part := range []string{"", "-wal", "-shm"} {
+			if rerr := os.Rename(path+part, aside+part); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
+				return nil, errors.Join(err, rerr)
+			}
 		}
 		fmt.Fprintf(os.Stderr, "harness: the session store was damaged; it is kept as %s, a new one was begun\n", aside)
 		db, err = connect(path)
@@ -85,7 +89,7 @@ func Open(dir string) (*Store, error) {
 }
 
 func connect(path string) (*sqlite3.Conn, error) {
-	db, err := sqlite3.Open("file:" + path + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)")
+	db, err := sqlite3.Open("file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)")
 	if err != nil {
 		return nil, err
 	}

@@ -221,6 +221,9 @@ func (r *run) turn() (*model.Reply, error) {
 			if reply.Message.Text == "" && len(reply.Message.Calls) == 0 {
 				reply.Message.Text = "(no answer)"
 			}
+			for i := range reply.Message.Calls {
+				reply.Message.Calls[i].Args = whole(reply.Message.Calls[i].Args)
+			}
 			if err := r.say(reply.Message); err != nil {
 				return nil, err
 			}

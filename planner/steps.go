@@ -43,6 +43,21 @@ type call struct {
 	err    error
 }
 
+// notJSON is the field that keeps arguments which are no JSON object.
+const notJSON = "not_a_json_object"
+
+// whole is args as an object, which is what the log and every provider can take back.
+func whole(args json.RawMessage) json.RawMessage {
+	if len(strings.TrimSpace(string(args))) == 0 {
+		return json.RawMessage("{}")
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(args, &object) == nil && object != nil {
+		return args
+	}
+	return encode(map[string]string{notJSON: string(args)})
+}
+
 // parse makes a step of a call. What the model wrote wrong is told to it.
 func (r *run) parse(c model.ToolCall) *call {
 	x := &call{ToolCall: c}
@@ -54,12 +69,8 @@ func (r *run) parse(c model.ToolCall) *call {
 		x.err = fmt.Errorf("there is no tool %q; the tools are %s", c.Name, strings.Join(names, ", "))
 		return x
 	}
-	raw := c.Args
-	if len(strings.TrimSpace(string(raw))) == 0 {
-		raw = json.RawMessage("{}")
-	}
 	args := &structpb.Struct{}
-	if err := protojson.Unmarshal(raw, args); err != nil {
+	if err := protojson.Unmarshal(c.Args, args); err != nil || args.Fields[notJSON] != nil {
 		x.err = errors.New("the arguments are not a JSON object, perhaps cut off; send the call again, whole")
 		return x
 	}

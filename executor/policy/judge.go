@@ -1,0 +1,214 @@
+package policy
+
+import (
+	"strings"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
+	"harness/executor/policy/shell"
+)
+
+// Request is one step to be judged.
+type Request struct {
+	Action        string
+	Cmd, Cwd      string
+	Env           map[string]string
+	Reads, Writes []string // absolute or relative to the workspace
+	Safety        *v1.Safety
+	Sandboxed     bool // the sandbox enforces files, network and limits in full
+}
+
+// Verdict is the decision, and the rule that an "always" would save ("": none).
+type Verdict struct {
+	Decision *v1.Decision
+	Rule     string
+}
+
+// finding is the verdict on one part of a step.
+type finding struct {
+	list                       verdict
+	rule, source, reason, part string
+}
+
+func found(r *rule, part string) finding {
+	return finding{list: r.list, rule: r.text, source: r.source, reason: r.reason, part: part}
+}
+
+func builtin(list verdict, reason, part string) finding {
+	return finding{list: list, rule: "default", source: "built-in", reason: reason, part: part}
+}
+
+func worse(a, b finding) finding {
+	if b.list > a.list {
+		return b
+	}
+	return a
+}
+
+// Judge decides on a step. It changes nothing and may be called by many at once.
+func (p *Policy) Judge(q Request) Verdict {
+	q.Safety = strictest(p.safety, q.Safety)
+	if q.Cwd == "" {
+		q.Cwd = p.root
+	} else if !strings.HasPrefix(q.Cwd, "/") {
+		q.Cwd = p.root + "/" + q.Cwd
+	}
+	var f finding
+	save := ""
+	switch q.Action {
+	case contract.RunCommand:
+		f, save = p.script(q)
+	case contract.ReadFile, contract.ListFiles, contract.Search, contract.WriteFile, contract.EditFile, contract.ApplyPatch:
+		f = p.files(q)
+	case contract.Diff, contract.CancelStep:
+		f = builtin(allow, "it changes nothing", "")
+	case contract.Restore, contract.WriteStdin:
+		f = builtin(allow, "it belongs to steps that were allowed", "")
+		if p.readOnly(q) {
+			f = builtin(deny, "only reads are allowed now", "")
+		}
+	default:
+		f = builtin(ask, "no rule names this action", "")
+		for i := range p.rules {
+			if p.rules[i].tool == q.Action {
+				f = worse(finding{list: none}, found(&p.rules[i], ""))
+			}
+		}
+	}
+	d := &v1.Decision{Verdict: v1.Decision_Verdict(f.list), Rule: f.rule, Source: f.source, Reason: f.reason, Part: f.part}
+	if f.list != ask {
+		save = ""
+	}
+	return Verdict{Decision: d, Rule: save}
+}
+
+func (p *Policy) readOnly(q Request) bool {
+	return p.opts.Plan || q.Safety.GetWrites() == v1.Safety_none
+}
+
+func (p *Policy) files(q Request) finding {
+	f := builtin(allow, "it only reads", "")
+	for _, path := range q.Reads {
+		f = worse(f, p.path(q, path, []string{p.root}, false, false))
+	}
+	for _, path := range q.Writes {
+		f = worse(f, p.path(q, path, []string{p.root}, true, false))
+	}
+	return f
+}
+
+// path judges the use of one path, from each folder that it may be relative to.
+func (p *Policy) path(q Request, path string, dirs []string, write, byShell bool) finding {
+	var f finding
+	for _, dir := range dirs {
+		t, err := p.locate(path, dir)
+		if err != nil {
+			return builtin(deny, err.Error(), path)
+		}
+		f = worse(f, p.target(q, t, path, write, byShell))
+	}
+	return f
+}
+
+func (p *Policy) target(q Request, t target, path string, write, byShell bool) finding {
+	tool := "Read"
+	if write {
+		tool = "Edit"
+	}
+	named, real := fold(t.named), fold(t.real)
+	var f finding
+	granted := finding{}
+	for i := range p.rules {
+		r := &p.rules[i]
+		if r.tool != tool {
+			continue
+		}
+		if r.list == allow {
+			if r.any && p.inside(t) || !r.any && r.path.covers(t.real, false) {
+				granted = found(r, path)
+			}
+		} else if r.any || r.path.covers(named, true) || r.path.covers(real, true) {
+			f = worse(f, found(r, path))
+		}
+	}
+	switch {
+	case f.list == deny:
+		return f
+	case write && p.readOnly(q):
+		return builtin(deny, "only reads are allowed now", path)
+	case f.list == ask:
+		return f
+	case granted.list == allow:
+		return granted
+	case p.inside(t) && write && p.opts.AskEdits:
+		return builtin(ask, "edits are asked", path)
+	case p.inside(t):
+		return builtin(allow, "it is in the workspace, and can be undone", path)
+	case write && byShell && q.Sandboxed && strings.HasPrefix(t.real, "/tmp/"):
+		return builtin(allow, "the sandbox has a /tmp of its own", path)
+	case write || !byShell:
+		return builtin(deny, "it is outside the workspace", path)
+	}
+	if rel, ok := below(p.home, t.real); ok && p.home != "" {
+		for _, c := range homeCaches {
+			if _, ok := below(c, rel); ok {
+				return builtin(allow, "builds read it", path)
+			}
+		}
+		return builtin(ask, "it is in the home, outside the workspace", path)
+	}
+	return builtin(allow, "it only reads", path)
+}
+
+// script judges every simple command of a command line.
+func (p *Policy) script(q Request) (finding, string) {
+	cmd := strings.TrimSpace(q.Cmd)
+	for _, r := range cmd {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == 0x200b || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return builtin(ask, "it has characters that do not show", ""), ""
+		}
+	}
+	s := shell.Analyse(q.Cmd, shell.Env{Cwd: q.Cwd, Home: p.home, Vars: q.Env})
+	f := builtin(allow, "it does nothing", "")
+	f.list = none
+	if s.Err != "" {
+		f = builtin(ask, "it cannot be read as a script: "+s.Err, "")
+	}
+	for name, value := range q.Env {
+		if why := shell.Dangerous(name, shell.Word{Text: value, Known: true}); why != "" {
+			f = worse(f, builtin(ask, why, name))
+		}
+	}
+	for i := range s.Commands {
+		f = worse(f, p.command(q, newCommand(&s.Commands[i])))
+	}
+	if f.list == none {
+		f.list = allow
+	}
+	if f.list == ask {
+		for i := range p.rules {
+			if r := &p.rules[i]; r.list == allow && r.tool == "Bash" && !r.any && !r.prefix && r.spec == cmd && f.source == "built-in" && f.rule == "default" && !p.readOnly(q) {
+				return found(r, ""), ""
+			}
+		}
+	}
+	if f.list == ask && f.rule == "default" && !strings.HasSuffix(cmd, "*") {
+		return f, saved(s, cmd)
+	}
+	return f, ""
+}
+
+// saved is the narrowest rule that would have allowed the command.
+func saved(s shell.Script, cmd string) string {
+	if words, ok := plainWords(cmd); ok && len(s.Commands) == 1 && len(words) >= 2 && harmlessPrefix[words[0]+" "+words[1]] {
+		return "Bash(" + words[0] + " " + words[1] + ":*)"
+	}
+	rule := "Bash(" + cmd + ")"
+	if _, err := parseRule(rule, allow); err != nil {
+		return ""
+	}
+	return rule
+}
+
+// harmlessPrefix lists beginnings that are safe with any further words.
+var harmlessPrefix = map[string]bool{"git commit": true, "git add": true, "git switch": true, "go mod": true, "go get": true, "npm run": true}

@@ -1,0 +1,154 @@
+package policy
+
+import (
+	"path"
+	"strings"
+
+	"harness/executor/policy/programs"
+	"harness/executor/policy/shell"
+)
+
+// command is a simple command with what is derived from it once.
+type command struct {
+	*shell.Command
+	words   []shell.Word
+	base    string
+	texts   []string // the words; what is not known is "\x00"
+	facts   programs.Program
+	used    int // words that led to the facts
+	globals []string
+	known   bool
+}
+
+func newCommand(c *shell.Command) *command {
+	x := &command{Command: c, words: c.Words}
+	for _, w := range c.Words {
+		if w.Known {
+			x.texts = append(x.texts, w.Text)
+		} else {
+			x.texts = append(x.texts, w.Text+"\x00")
+		}
+	}
+	if len(c.Words) > 0 {
+		x.base = path.Base(x.texts[0])
+		named := append([]string{x.base}, x.texts[1:]...)
+		x.facts, x.used, x.globals, x.known = programs.Find(named)
+	}
+	return x
+}
+
+// parts of a command as a deny rule sees them: order, grouping and spelling of
+// flags do not matter, nor do flags before a sub-command.
+type parts struct {
+	names   []string // the program and the words that are no flags
+	flags   map[string]bool
+	unknown bool
+}
+
+func split(words []string) parts {
+	p := parts{flags: map[string]bool{}}
+	if len(words) == 0 {
+		return p
+	}
+	base := path.Base(words[0])
+	p.names = []string{base}
+	facts, _ := programs.Lookup(base)
+	values, flags := facts.Values+" "+facts.Dirs, true
+	for i := 1; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case strings.HasSuffix(w, "\x00"):
+			p.unknown = true
+			p.names = append(p.names, w)
+		case flags && w == "--":
+			flags = false
+		case flags && len(w) > 1 && w[0] == '-':
+			name, _, _ := strings.Cut(w, "=")
+			p.flags[programs.SameFlag(base, name)] = true
+			if w[1] != '-' {
+				for j := 1; j < len(name); j++ {
+					p.flags[programs.SameFlag(base, "-"+name[j:j+1])] = true
+				}
+			}
+			if programs.TakesValue(values, w) {
+				i++
+			}
+		default:
+			if sub, ok := facts.Subs[w]; ok && len(p.names) == 1 {
+				values = sub.Values + " " + sub.Dirs
+			}
+			p.names = append(p.names, w)
+		}
+	}
+	return p
+}
+
+// forbids says whether a rule on the ask or deny list names the command: 1 it
+// does, 0 it does not, -1 it cannot be excluded.
+func (r *rule) forbids(c *command) int {
+	if len(c.words) == 0 {
+		return 0
+	}
+	if r.any {
+		return 1
+	}
+	want := split(r.words)
+	if c.words[0].Glob {
+		if ok, err := path.Match(c.base, want.names[0]); ok && err == nil {
+			return 1
+		}
+	}
+	if !c.words[0].Known {
+		return 0
+	}
+	best := r.covers(want, split(c.texts))
+	if c.known && c.facts.SameAs != "" {
+		same := append(strings.Fields(c.facts.SameAs), c.texts[c.used:]...)
+		if got := r.covers(want, split(same)); got != 0 {
+			best = got
+		}
+	}
+	if best == 0 && c.facts.Copies {
+		for _, x := range c.texts[1:] {
+			if path.Base(x) == want.names[0] && trusted(x) {
+				return 1 // it would be the program under another name
+			}
+		}
+	}
+	return best
+}
+
+func (r *rule) covers(want, got parts) int {
+	if got.names[0] != want.names[0] {
+		return 0
+	}
+	missing := false
+	for i, n := range want.names {
+		switch {
+		case i >= len(got.names):
+			missing = true
+		case strings.HasSuffix(got.names[i], "\x00"):
+			missing = true
+		case got.names[i] != n:
+			return 0
+		}
+	}
+	for f := range want.flags {
+		if !got.flags[f] {
+			missing = true
+		}
+	}
+	if missing {
+		if got.unknown {
+			return -1
+		}
+		return 0
+	}
+	if !r.prefix && (len(got.names) != len(want.names) || len(got.flags) != len(want.flags)) {
+		if got.unknown {
+			return -1
+		}
+		return 0
+	}
+	return 1
+}

@@ -1,0 +1,196 @@
+// Package policy says whether a step may run: allow, ask or deny, and which
+// rule says so.
+//
+// Rules are written Tool or Tool(spec) in the lists allow, ask and deny:
+//
+//	Bash(git status:*)   commands that begin with these words
+//	Bash(npm run test)   exactly this command
+//	Read(./secrets/**)   files, gitignore-style: //x absolute, ~/x home,
+//	Edit(/src/**)        /x from the workspace root, x from the working folder
+//
+// The strictest rule that matches wins, wherever it stands; no tier can loosen
+// another's ask or deny, and what is built in (built-in rules, protected files,
+// secrets) cannot be loosened either. A command is judged by every simple
+// command in it (policy/shell) and by what is known of programs
+// (policy/programs); what cannot be reduced to plain words is asked.
+//
+// In files the lists stand in [permissions]; an item is a string or a table
+// {rule, reason, match = […], not_match = […]}, whose examples are checked when
+// the file is loaded. A file with an error is not used at all.
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+
+	v1 "harness/contract/harness/v1"
+)
+
+// Options says where rules come from and what holds where none matches.
+type Options struct {
+	AdminFiles            []string
+	UserFile, ProjectFile string // "": absent or not trusted
+	PolicyFile            string // of --policy
+	Allow, Ask, Deny      []string
+	Auto                  bool // what no rule names runs where the sandbox enforces in full
+	AskEdits              bool // edits in the workspace are asked
+	Plan                  bool // reads only
+	Workspace, Home       string
+}
+
+// Policy is a set of rules. It does not change: Narrow and Grant return another.
+type Policy struct {
+	opts    Options
+	root    string // the workspace without symlinks
+	home    string
+	rules   []rule
+	sources []string
+	safety  *v1.Safety
+	version string
+}
+
+// Load reads every source of rules. Any error in one means no policy.
+func Load(o Options) (*Policy, error) {
+	p := &Policy{opts: o, root: physical(o.Workspace), home: o.Home}
+	if p.root == "" {
+		return nil, fmt.Errorf("policy: the workspace is not given")
+	}
+	p.rules = append(p.rules, builtIn()...)
+	p.sources = append(p.sources, fmt.Sprintf("built-in: %d rules", len(p.rules)))
+	for _, f := range o.AdminFiles {
+		if err := p.file("admin", f, true); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range []struct{ tier, path string }{{"user", o.UserFile}, {"project", o.ProjectFile}, {"--policy", o.PolicyFile}} {
+		if err := p.file(f.tier, f.path, f.tier == "--policy"); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range []struct {
+		flag  string
+		list  verdict
+		rules []string
+	}{{"--allow", allow, o.Allow}, {"--ask", ask, o.Ask}, {"--deny", deny, o.Deny}} {
+		for _, text := range f.rules {
+			r, err := parseRule(text, f.list)
+			if err != nil {
+				return nil, fmt.Errorf("flag %s: %w", f.flag, err)
+			}
+			r.source = "flag " + f.flag
+			p.rules = append(p.rules, r)
+		}
+	}
+	if n := len(o.Allow) + len(o.Ask) + len(o.Deny); n > 0 {
+		p.sources = append(p.sources, fmt.Sprintf("flags: %d rules", n))
+	}
+	p.seal()
+	for _, r := range p.rules {
+		if err := p.examples(r); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *Policy) file(tier, path string, only bool) error {
+	if path == "" {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) && tier != "--policy" {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	rules, err := parseFile(path, data, only)
+	if err != nil {
+		return err
+	}
+	p.rules = append(p.rules, rules...)
+	p.sources = append(p.sources, fmt.Sprintf("%s %s: %d rules", tier, path, len(rules)))
+	return nil
+}
+
+// Sources is one line a source of rules, strongest first.
+func (p *Policy) Sources() []string { return p.sources }
+
+// Version is a digest of all that verdicts depend on.
+func (p *Policy) Version() string { return p.version }
+
+// seal places the rules' paths and computes the version.
+func (p *Policy) seal() {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %v %v %v %v\n", p.root, p.home, p.opts.Auto, p.opts.AskEdits, p.opts.Plan, p.safety)
+	var lines []string
+	for i := range p.rules {
+		p.rules[i].place(p.root, p.home)
+		lines = append(lines, fmt.Sprintf("%d %s", p.rules[i].list, p.rules[i].text))
+	}
+	sort.Strings(lines)
+	for _, l := range lines {
+		fmt.Fprintln(h, l)
+	}
+	p.version = hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+func (p *Policy) with(rules []rule) *Policy {
+	q := *p
+	q.rules = append(p.rules[:len(p.rules):len(p.rules)], rules...)
+	q.seal()
+	return &q
+}
+
+// Narrow is p with further ask and deny rules and a safety for every step.
+func (p *Policy) Narrow(askRules, denyRules []string, s *v1.Safety) (*Policy, error) {
+	var rules []rule
+	for list, texts := range map[verdict][]string{ask: askRules, deny: denyRules} {
+		for _, text := range texts {
+			r, err := parseRule(text, list)
+			if err != nil {
+				return nil, fmt.Errorf("%v rule of the session: %w", list, err)
+			}
+			r.source = "session"
+			rules = append(rules, r)
+		}
+	}
+	q := p.with(rules)
+	if s != nil {
+		q.safety = strictest(p.safety, s)
+		q.seal()
+	}
+	return q, nil
+}
+
+// Grant is p with an allow rule for this session.
+func (p *Policy) Grant(text string) (*Policy, error) {
+	r, err := parseRule(text, allow)
+	if err != nil {
+		return nil, err
+	}
+	r.source = "session grant"
+	return p.with([]rule{r}), nil
+}
+
+func strictest(a, b *v1.Safety) *v1.Safety {
+	return &v1.Safety{Network: max(a.GetNetwork(), b.GetNetwork()), Writes: max(a.GetWrites(), b.GetWrites())}
+}
+
+func physical(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	return abs
+}

@@ -44,20 +44,20 @@ func TestAttacks(t *testing.T) {
 	b := newBed(t, allowAll, direct)
 
 	t.Run("secrets of the home", func(t *testing.T) {
-		r := b.sh("grep -rs k-secret $HOME; cat ~/.ssh/id_rsa ~/.aws/credentials ~/.netrc; tar -cf - $HOME 2>/dev/null | grep -a secret; cat /proc/1/root/" + home + "/.ssh/id_rsa; true")
-		if strings.Contains(r.Output.Text, "k-secret") {
-			t.Errorf("read: %q", r.Output.Text)
+		r := b.script("grep -rs k-secret $HOME; cat ~/.ssh/id_rsa ~/.aws/credentials ~/.netrc; tar -cf - $HOME 2>/dev/null | grep -a secret; cat /proc/1/root/" + home + "/.ssh/id_rsa; true")
+		if strings.Contains(r.GetOutput().GetText(), "k-secret") {
+			t.Errorf("read: %q", r.GetOutput().GetText())
 		}
 	})
 	t.Run("keys in the environment", func(t *testing.T) {
-		r := b.sh(`env; cat /proc/*/environ | tr '\0' '\n'; echo "${SSH_AUTH_SOCK:-none} ${DBUS_SESSION_BUS_ADDRESS:-none}"`)
-		if strings.Contains(r.Output.Text, "k-secret") {
+		r := b.script(`env; cat /proc/*/environ | tr '\0' '\n'; echo "${SSH_AUTH_SOCK:-none} ${DBUS_SESSION_BUS_ADDRESS:-none}"`)
+		if strings.Contains(r.GetOutput().GetText(), "k-secret") {
 			t.Error("a key is in the environment")
 		}
-		contains(t, r.Output.Text, "none none")
+		contains(t, r.GetOutput().GetText(), "none none")
 	})
 	t.Run("writing outside", func(t *testing.T) {
-		b.sh("echo x > " + out + "/PWNED; echo x > /etc/PWNED; echo x > /usr/bin/PWNED; echo x > $HOME/PWNED; ln -s " + out + " o; echo x > o/PWNED; mount -t tmpfs none /mnt && touch /mnt/PWNED")
+		b.script("echo x > " + out + "/PWNED; echo x > /etc/PWNED; echo x > /usr/bin/PWNED; echo x > $HOME/PWNED; ln -s " + out + " o; echo x > o/PWNED; mount -t tmpfs none /mnt && touch /mnt/PWNED")
 		for _, p := range []string{out + "/PWNED", "/etc/PWNED", "/usr/bin/PWNED", home + "/PWNED", "/mnt/PWNED"} {
 			if _, err := os.Lstat(p); err == nil {
 				t.Errorf("%s was written", p)
@@ -71,20 +71,20 @@ func TestAttacks(t *testing.T) {
 		}
 	})
 	t.Run("the private tmp", func(t *testing.T) {
-		b.want(b.sh("mktemp && python3 -c 'import tempfile;print(tempfile.mkdtemp())' && echo x > /tmp/harness-was-here"), v1.Status_ok)
+		b.want(b.script("mktemp && python3 -c 'import tempfile;print(tempfile.mkdtemp())' && echo x > /tmp/harness-was-here"), v1.Status_ok)
 		if _, err := os.Lstat("/tmp/harness-was-here"); err == nil {
 			t.Error("the machine's /tmp was written")
 		}
 	})
 	t.Run("processes outside", func(t *testing.T) {
-		b.sh("kill -9 " + pid + "; kill -9 -1; kill -9 1")
+		b.script("kill -9 " + pid + "; kill -9 -1; kill -9 1")
 		if err := victim.Process.Signal(syscall.Signal(0)); err != nil || running(t, "sleep", "300") == 0 {
 			t.Error("the process outside is gone")
 		}
-		contains(t, b.want(b.sh("echo alive"), v1.Status_ok).Output.Text, "alive")
+		contains(t, b.want(b.script("echo alive"), v1.Status_ok).GetOutput().GetText(), "alive")
 	})
 	t.Run("kernel surface", func(t *testing.T) {
-		r := b.sh(`python3 - <<'EOF'
+		r := b.script(`python3 - <<'EOF'
 import ctypes, socket, os
 c = ctypes.CDLL(None, use_errno=True)
 print("ptrace", c.ptrace(16, 1, 0, 0))
@@ -105,19 +105,19 @@ try:
     os.open("/dev/tty", os.O_RDWR); print("IN")
 except OSError: pass
 EOF`)
-		contains(t, r.Output.Text, "ptrace -1", "keyctl -1", "unshare -1", "bpf -1")
-		if strings.Contains(r.Output.Text, "IN") {
-			t.Errorf("%q", r.Output.Text)
+		contains(t, r.GetOutput().GetText(), "ptrace -1", "keyctl -1", "unshare -1", "bpf -1")
+		if strings.Contains(r.GetOutput().GetText(), "IN") {
+			t.Errorf("%q", r.GetOutput().GetText())
 		}
 	})
 	t.Run("set-user-id", func(t *testing.T) {
-		r := b.sh("sudo -n id; su -c id </dev/null; grep -i capeff /proc/self/status; grep NoNewPrivs /proc/self/status")
-		contains(t, r.Output.Text, "0000000000000000", "NoNewPrivs:\t1")
+		r := b.script("sudo -n id; su -c id </dev/null; grep -i capeff /proc/self/status; grep NoNewPrivs /proc/self/status")
+		contains(t, r.GetOutput().GetText(), "0000000000000000", "NoNewPrivs:\t1")
 	})
 	t.Run("the executor's own state", func(t *testing.T) {
-		r := b.sh("find / -name journal.db 2>/dev/null; cat /proc/1/cmdline | tr '\\0' ' '; ls -la /proc/1/fd /proc/self/fd")
-		if strings.Contains(r.Output.Text, "journal.db") {
-			t.Errorf("the journal is in reach: %q", r.Output.Text)
+		r := b.script("find / -name journal.db 2>/dev/null; cat /proc/1/cmdline | tr '\\0' ' '; ls -la /proc/1/fd /proc/self/fd")
+		if strings.Contains(r.GetOutput().GetText(), "journal.db") {
+			t.Errorf("the journal is in reach: %q", r.GetOutput().GetText())
 		}
 	})
 	t.Run("bombs", func(t *testing.T) {
@@ -135,13 +135,20 @@ EOF`)
 			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("%s took %v", name, took)
 			}
-			b.want(b.sh("echo alive"), v1.Status_ok)
+			b.want(b.script("echo alive"), v1.Status_ok)
 		}
 	})
 	t.Run("git still works", func(t *testing.T) {
-		r := b.want(b.sh("git init -q . && git config user.email t@t.test && git config user.name t && echo a > a && git add a && git commit -qm a && git log --oneline | wc -l"), v1.Status_ok)
-		contains(t, r.Output.Text, "1")
+		r := b.want(b.script("git init -q . && git config user.email t@t.test && git config user.name t && echo a > a && git add a && git commit -qm a && git log --oneline | wc -l"), v1.Status_ok)
+		contains(t, r.GetOutput().GetText(), "1")
 	})
+}
+
+// script runs a text past the policy, which sees only the name of a file.
+func (b *bed) script(text string) *v1.StepResult {
+	b.t.Helper()
+	b.write("attack.sh", text)
+	return b.do(contract.RunCommand, map[string]any{"cmd": "bash ./attack.sh", "timeout_s": 30})
 }
 
 // Whatever the policy allows, the model's own words cannot widen it.

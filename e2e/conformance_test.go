@@ -63,7 +63,7 @@ var conformance = map[string]func(*testing.T, makeBed){
 		wg.Wait()
 		results = append(results, b.submit(step))
 		for _, r := range results {
-			if r.GetStatus() != v1.Status_ok || r.Output.Text != "x\n" {
+			if r.GetStatus() != v1.Status_ok || r.GetOutput().GetText() != "x\n" {
 				t.Errorf("%v", r)
 			}
 		}
@@ -134,7 +134,7 @@ var conformance = map[string]func(*testing.T, makeBed){
 		if len(r.Artifacts) != 1 || r.Artifacts[0].Size != 2 {
 			t.Fatalf("artifacts %v", r.Artifacts)
 		}
-		contains(t, b.do(contract.ReadFile, map[string]any{"artifact": r.Artifacts[0].Digest}).Output.Text, "r")
+		contains(t, b.do(contract.ReadFile, map[string]any{"artifact": r.Artifacts[0].Digest}).GetOutput().GetText(), "r")
 		step = b.step(contract.RunCommand, map[string]any{"cmd": "true"})
 		step.Expect = &v1.Expect{Artifacts: []string{"none.xml"}}
 		r = b.want(b.submit(step), v1.Status_failed)
@@ -142,11 +142,11 @@ var conformance = map[string]func(*testing.T, makeBed){
 		step = b.step(contract.RunCommand, map[string]any{"cmd": "seq 100000"})
 		step.Expect = &v1.Expect{MaxOutputBytes: 1000}
 		r = b.want(b.submit(step), v1.Status_ok)
-		if len(r.Output.Text) > 1100 || r.Output.OmittedBytes == 0 {
-			t.Errorf("%d bytes of text", len(r.Output.Text))
+		if len(r.GetOutput().GetText()) > 1100 || r.Output.OmittedBytes == 0 {
+			t.Errorf("%d bytes of text", len(r.GetOutput().GetText()))
 		}
 		whole := b.do(contract.ReadFile, map[string]any{"artifact": r.Output.Artifact, "offset": 50000, "limit": 1})
-		contains(t, whole.Output.Text, "50000")
+		contains(t, whole.GetOutput().GetText(), "50000")
 	},
 	"a held step waits for its answer": func(t *testing.T, bed makeBed) {
 		b := bed(t, policy.Options{})
@@ -213,7 +213,7 @@ var conformance = map[string]func(*testing.T, makeBed){
 			t.Fatalf("watching: %v, output %q", err, text)
 		}
 		b.want(finished, v1.Status_cancelled)
-		contains(t, finished.Output.Text, "got:hello")
+		contains(t, finished.GetOutput().GetText(), "got:hello")
 		if r := b.do(contract.CancelStep, map[string]any{"target": step.StepId}); r.Error.GetKind() != v1.Error_not_found {
 			t.Errorf("cancelling what ended: %v", r)
 		}
@@ -230,7 +230,7 @@ var conformance = map[string]func(*testing.T, makeBed){
 		if kinds["a"] != v1.Change_modified || kinds["d/e/f"] != v1.Change_created || kinds["l"] != v1.Change_created {
 			t.Errorf("changes %v", r.Changes)
 		}
-		contains(t, b.do(contract.Diff, nil).Output.Text, "-1\n", "+3\n", "d/e/f")
+		contains(t, b.do(contract.Diff, nil).GetOutput().GetText(), "-1\n", "+3\n", "d/e/f")
 		b.want(b.do(contract.Restore, nil), v1.Status_ok)
 		if b.read("a") != "2\n" {
 			t.Errorf("after undo: %q", b.read("a"))

@@ -112,7 +112,7 @@ var shellChecks = map[string]shellCheck{
 		b.write("sub/f", "")
 		b.sh("cd sub")
 		b.want(b.do(contract.RunCommand, map[string]any{"cmd": "sleep 60", "timeout_s": 1}), v1.Status_timed_out)
-		if got := b.sh("pwd").Output.Text; got != b.dir+"\n" {
+		if got := b.sh("pwd").GetOutput().GetText(); got != b.dir+"\n" {
 			t.Errorf("pwd says %q: every command starts in the workspace", got)
 		}
 	},
@@ -125,8 +125,8 @@ var shellChecks = map[string]shellCheck{
 	"S-shl-008": once(v1.Status_ok, 2*time.Second, says("got:\n")),
 	"S-shl-009": once(v1.Status_ok, 2*time.Second, prints("")),
 	"S-shl-010": once(v1.Status_failed, 5*time.Second, func(t *testing.T, _ *bed, r *v1.StepResult) {
-		if strings.Contains(r.Output.Text, "Username") {
-			t.Errorf("it asked: %q", r.Output.Text)
+		if strings.Contains(r.GetOutput().GetText(), "Username") {
+			t.Errorf("it asked: %q", r.GetOutput().GetText())
 		}
 	}),
 	"S-shl-011": func(t *testing.T, b *bed, cmd string) {
@@ -137,20 +137,20 @@ var shellChecks = map[string]shellCheck{
 	},
 	"S-shl-012": func(t *testing.T, b *bed, cmd string) {
 		r := b.want(b.do(contract.RunCommand, map[string]any{"cmd": cmd, "timeout_s": 30}), v1.Status_ok)
-		contains(t, r.Output.Text, "aaaa", "TAIL", "left out")
-		if r.Output.TotalBytes != 50000005 || len(r.Output.Text) > 64<<10 {
-			t.Errorf("%d bytes, %d of text", r.Output.TotalBytes, len(r.Output.Text))
+		contains(t, r.GetOutput().GetText(), "aaaa", "TAIL", "left out")
+		if r.Output.TotalBytes != 50000005 || len(r.GetOutput().GetText()) > 64<<10 {
+			t.Errorf("%d bytes, %d of text", r.Output.TotalBytes, len(r.GetOutput().GetText()))
 		}
 	},
 	"S-shl-013": once(v1.Status_ok, 0, func(t *testing.T, _ *bed, r *v1.StepResult) {
-		if len(r.Output.Text) > 64<<10 || r.Output.OmittedBytes == 0 {
-			t.Errorf("%d bytes of text", len(r.Output.Text))
+		if len(r.GetOutput().GetText()) > 64<<10 || r.Output.OmittedBytes == 0 {
+			t.Errorf("%d bytes of text", len(r.GetOutput().GetText()))
 		}
 	}),
 	"S-shl-014": once(v1.Status_ok, 0, prints("\u732b\n")),
 	"S-shl-015": once(v1.Status_ok, 0, func(t *testing.T, _ *bed, r *v1.StepResult) {
-		if !utf8.ValidString(r.Output.Text) || strings.ContainsRune(r.Output.Text, 0) {
-			t.Errorf("%q", r.Output.Text)
+		if !utf8.ValidString(r.GetOutput().GetText()) || strings.ContainsRune(r.GetOutput().GetText(), 0) {
+			t.Errorf("%q", r.GetOutput().GetText())
 		}
 	}),
 	"S-shl-016": once(v1.Status_ok, 0, prints("ok\n")),
@@ -161,29 +161,29 @@ var shellChecks = map[string]shellCheck{
 		if r := b.want(b.sh("exit 7"), v1.Status_failed); r.GetExitCode() != 7 {
 			t.Errorf("exit code %d", r.GetExitCode())
 		}
-		contains(t, b.want(b.sh("echo alive"), v1.Status_ok).Output.Text, "alive")
+		contains(t, b.want(b.sh("echo alive"), v1.Status_ok).GetOutput().GetText(), "alive")
 	},
 	"S-shl-021": func(t *testing.T, b *bed, _ string) {
 		b.write("seen", "")
 		b.sh("export PATH=/nowhere")
-		contains(t, b.want(b.sh("ls"), v1.Status_ok).Output.Text, "seen")
+		contains(t, b.want(b.sh("ls"), v1.Status_ok).GetOutput().GetText(), "seen")
 	},
 	"S-shl-022": once(v1.Status_ok, 0, func(t *testing.T, _ *bed, r *v1.StepResult) {
 		home, err := os.UserHomeDir()
 		if err != nil {
 			t.Fatal(err)
 		}
-		contains(t, r.Output.Text, home+"\n", "UTF-8", "git version")
+		contains(t, r.GetOutput().GetText(), home+"\n", "UTF-8", "git version")
 	}),
 	"S-shl-023": once(v1.Status_ok, 0, func(t *testing.T, b *bed, r *v1.StepResult) {
-		if _, err := os.Stat(filepath.Join(b.dir, "PWNED")); err == nil || r.Output.Text != "hi\n" {
-			t.Errorf("a project file steered the executor: %q", r.Output.Text)
+		if _, err := os.Stat(filepath.Join(b.dir, "PWNED")); err == nil || r.GetOutput().GetText() != "hi\n" {
+			t.Errorf("a project file steered the executor: %q", r.GetOutput().GetText())
 		}
 	}),
 	"S-shl-024": func(t *testing.T, b *bed, cmd string) {
 		step := b.step(contract.RunCommand, map[string]any{"cmd": cmd})
 		step.Expect = &v1.Expect{MaxOutputBytes: 1 << 20}
-		if n := strings.Count(b.want(b.submit(step), v1.Status_ok).Output.Text, "line of text\n"); n != 3000 {
+		if n := strings.Count(b.want(b.submit(step), v1.Status_ok).GetOutput().GetText(), "line of text\n"); n != 3000 {
 			t.Errorf("%d lines arrive", n)
 		}
 	},
@@ -201,7 +201,7 @@ var shellChecks = map[string]shellCheck{
 				continue
 			}
 			b.want(r, v1.Status_cancelled)
-			contains(t, r.Output.Text, "1\n2\n3\n")
+			contains(t, r.GetOutput().GetText(), "1\n2\n3\n")
 			return
 		}
 	},

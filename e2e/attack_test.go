@@ -21,6 +21,7 @@ import (
 func TestAttacks(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
+	t.Setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
 	t.Setenv("ANTHROPIC_API_KEY", "k-secret-1")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "k-secret-2")
 	t.Setenv("SSH_AUTH_SOCK", "/tmp/agent.sock")

@@ -53,12 +53,9 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 		c.Timeout = time.Duration(a.TimeoutS) * time.Second
 	}
 	if l.step.Mode == v1.Step_async {
-		if c.Stdin, err = l.openStdin(); err != nil {
-			in.Close()
-			return err
-		}
+		c.Stdin = l.input
+		defer l.input.Close()
 		defer l.closeStdin()
-		defer c.Stdin.Close()
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -168,13 +165,10 @@ func (s *session) workingDir(cwd string) (string, error) {
 	return real, nil
 }
 
-func (l *live) openStdin() (*os.File, error) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, contract.Errorf(v1.Error_unavailable, "a pipe: %v", err)
-	}
-	l.set(func() { l.stdin = w })
-	return r, nil
+// openStdin makes the pipe through which an async command gets its input.
+func (l *live) openStdin() (err error) {
+	l.input, l.stdin, err = os.Pipe()
+	return err
 }
 
 func (l *live) closeStdin() {

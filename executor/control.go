@@ -21,7 +21,7 @@ func (s *session) target(id string) (*live, error) {
 }
 
 // cancelStep ends a running step, or one that waits for an approval.
-func (s *session) cancelStep(a *v1.CancelStepArgs) error {
+func (s *session) cancelStep(a *v1.CancelStepArgs, r *v1.StepResult) error {
 	l, err := s.target(a.Target)
 	if err != nil {
 		return err
@@ -29,6 +29,7 @@ func (s *session) cancelStep(a *v1.CancelStepArgs) error {
 	l.mu.Lock()
 	approval := l.approval
 	l.mu.Unlock()
+	r.Status = v1.Status_ok
 	if approval != nil {
 		_, err := s.decide(&v1.DecideRequest{SessionId: s.id, ApprovalId: approval.ApprovalId, Digest: approval.Digest,
 			Answer: v1.DecideRequest_deny, Message: "cancelled", Surface: "cancel_step"})
@@ -38,7 +39,7 @@ func (s *session) cancelStep(a *v1.CancelStepArgs) error {
 	return nil
 }
 
-func (s *session) writeStdin(a *v1.WriteStdinArgs) error {
+func (s *session) writeStdin(a *v1.WriteStdinArgs, r *v1.StepResult) error {
 	l, err := s.target(a.Target)
 	if err != nil {
 		return err
@@ -55,6 +56,7 @@ func (s *session) writeStdin(a *v1.WriteStdinArgs) error {
 	if a.Eof {
 		l.closeStdin()
 	}
+	r.Status = v1.Status_ok
 	return nil
 }
 

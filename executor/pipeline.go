@@ -86,9 +86,9 @@ func (s *session) act(ctx context.Context, l *live, args proto.Message, tx *work
 	case *v1.RunCommandArgs:
 		return s.runCommand(ctx, l, a, tx, r)
 	case *v1.WriteStdinArgs:
-		return s.writeStdin(a)
+		return s.writeStdin(a, r)
 	case *v1.CancelStepArgs:
-		return s.cancelStep(a)
+		return s.cancelStep(a, r)
 	case *v1.DiffArgs:
 		return s.diff(a, r)
 	case *v1.RestoreArgs:

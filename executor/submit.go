@@ -19,7 +19,8 @@ type live struct {
 	mu       sync.Mutex
 	approval *v1.Approval   // held for this
 	result   *v1.StepResult // the end
-	stdin    *os.File       // of an async command
+	stdin    *os.File       // of an async command: the end that write_stdin writes to
+	input    *os.File       // and the one that the command reads
 	changed  chan struct{}  // closed and renewed when approval or result change
 }
 
@@ -87,6 +88,12 @@ func (s *session) submit(ctx context.Context, step *v1.Step, args proto.Message)
 			return nil, contract.Errorf(v1.Error_unavailable, "the journal: %v", err).WithHint("nothing was run")
 		}
 		l = newLive(step)
+		if step.Mode == v1.Step_async && step.Action == contract.RunCommand {
+			if err := l.openStdin(); err != nil {
+				s.mu.Unlock()
+				return nil, contract.Errorf(v1.Error_unavailable, "a pipe: %v", err)
+			}
+		}
 		s.live[step.StepId] = l
 		s.start(l, args, false)
 	}

@@ -60,7 +60,7 @@ type eventData struct {
 		Type         string
 		Step, Result json.RawMessage
 	}
-	Check                 bool
+	Check                 json.RawMessage // true of a step that is the check; in session.started its command
 	Verdict, Cmd, Message string
 	Failing               []string
 	Workspace, Model      string
@@ -89,12 +89,8 @@ func (s *Surface) Event(e session.Event) {
 	defer s.mu.Unlock()
 	switch e.Type {
 	case "session.started":
-		check := d.Cmd
-		var c struct{ Check string }
-		if json.Unmarshal(e.Data, &c) == nil && c.Check != "" {
-			check = c.Check
-		}
-		if check == "" {
+		var check string
+		if json.Unmarshal(d.Check, &check) != nil || check == "" {
 			check = "none found"
 		}
 		s.line(s.paint(dim, fmt.Sprintf("session %s · %s · %s · check: %s", d.SessionID, Safe(d.Model), Safe(d.Workspace), Safe(check))))
@@ -125,7 +121,7 @@ func (s *Surface) step(d eventData) {
 		return
 	}
 	mark := "●"
-	if d.Check {
+	if string(d.Check) == "true" {
 		mark = "✓?"
 	}
 	s.line(s.paint(bold, mark+" "+step.Action) + " " + Safe(brief(step)))

@@ -1,0 +1,95 @@
+// Command harness is the whole program: planner, executor and surfaces wired
+// together, one short file a sub-command.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"harness/executor/sandbox"
+	"harness/planner/model"
+)
+
+const version = "harness 0.1"
+
+type cli struct {
+	Run      runCmd      `cmd:"" default:"withargs" help:"Work on a task in this folder."`
+	Demo     demoCmd     `cmd:"" help:"Show the whole loop on a sample project with a recorded model."`
+	Undo     undoCmd     `cmd:"" help:"Take back the last step of a session."`
+	Redo     redoCmd     `cmd:"" help:"Put the last undone step again."`
+	Diff     diffCmd     `cmd:"" help:"Show what a session changed."`
+	Sessions sessionsCmd `cmd:"" help:"List and show sessions."`
+	Policy   policyCmd   `cmd:"" help:"Say what the policy makes of a command."`
+	Trust    trustCmd    `cmd:"" help:"Let this folder's .harness/config.toml count."`
+	Executor executorCmd `cmd:"" help:"Serve the contract to a planner."`
+	Doctor   doctorCmd   `cmd:"" help:"Say what is enforced on this machine."`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
+}
+
+// exit is an error with an exit code of its own.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+const exitHelp = `Exit codes: 0 done and proven, 1 error, 2 usage, 41 no or bad credentials, 42 bad input, 44 sandbox below the minimum,
+52 bad config, 53 turn limit, 54 checks still red, 56 time limit, 57 budget limit, 58 stopped by a denial, 59 done with nothing to prove it with, 130 interrupted.`
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "__hands" {
+		sandbox.HandsMain()
+		return
+	}
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	var c cli
+	parser, err := kong.New(&c, kong.Name("harness"), kong.Description("A coding agent in two processes: a planner without hands and an executor under your policy.\n\n"+exitHelp),
+		kong.UsageOnError(), kong.Exit(func(code int) { os.Exit(code) }))
+	if err != nil {
+		panic(err)
+	}
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "harness: %v\nharness --help says how it is used\n", err)
+		return 2
+	}
+	err = ctx.Run()
+	var e *exit
+	var me *model.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		if e.Error() != "" {
+			fmt.Fprintln(os.Stderr, "harness:", e.Error())
+		}
+		return e.code
+	case errors.As(err, &me) && me.Kind == model.Auth:
+		fmt.Fprintln(os.Stderr, "harness:", me.Message)
+		return 41
+	case errors.As(err, &me) && me.Kind == model.Invalid:
+		fmt.Fprintln(os.Stderr, "harness:", me.Message)
+		return 42
+	}
+	fmt.Fprintln(os.Stderr, "harness:", err)
+	return 1
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run() error {
+	fmt.Println(version)
+	return nil
+}

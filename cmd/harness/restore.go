@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
+	"harness/planner/model"
+	"harness/planner/session"
+	"harness/surface/terminal"
+)
+
+// which names the session that a command is about.
+type which struct {
+	Dir     string `short:"C" name:"cd" default:"." help:"The folder." placeholder:"DIR"`
+	Session string `help:"The session; default: the folder's last." placeholder:"ID"`
+}
+
+type undoCmd struct {
+	which
+	To     string `help:"This step and all later ones." placeholder:"STEP"`
+	All    bool   `help:"The whole session."`
+	DryRun bool   `help:"Only list what would change."`
+}
+
+func (c *undoCmd) Run() error {
+	if c.To != "" && c.All {
+		return &exit{2, errors.New("--to and --all exclude one another")}
+	}
+	return c.restore(map[string]any{"to_step": c.To, "all": c.All, "dry_run": c.DryRun}, "undone", c.DryRun)
+}
+
+type redoCmd struct{ which }
+
+func (c *redoCmd) Run() error {
+	return c.restore(map[string]any{"redo": true}, "put again", false)
+}
+
+type diffCmd struct {
+	which
+	Step  string   `help:"Only this step." placeholder:"STEP"`
+	Paths []string `arg:"" optional:"" help:"Only these paths."`
+}
+
+func (c *diffCmd) Run() error {
+	paths := make([]any, len(c.Paths))
+	for i, p := range c.Paths {
+		paths[i] = p
+	}
+	_, r, err := c.do(contract.Diff, map[string]any{"step": c.Step, "paths": paths})
+	if err == nil {
+		(&terminal.Surface{W: os.Stdout}).Diff(r.GetOutput().GetText())
+	}
+	return err
+}
+
+// do submits one step to the session's executor.
+func (w which) do(action string, args map[string]any) (*session.Session, *v1.StepResult, error) {
+	dir, err := folder(w.Dir)
+	if err != nil {
+		return nil, nil, &exit{42, err}
+	}
+	store, err := session.Open(sessionsDir())
+	if err != nil {
+		return nil, nil, err
+	}
+	id := w.Session
+	if id == "" {
+		m, err := store.Latest(dir)
+		if err != nil {
+			return nil, nil, &exit{42, fmt.Errorf("%s: %w", dir, err)}
+		}
+		id = m.ID
+	} else if m, err := store.Get(id); err != nil {
+		return nil, nil, &exit{42, fmt.Errorf("session %s: %w", id, err)}
+	} else {
+		dir = m.Workspace
+	}
+	s, err := store.Resume(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	x, stop, err := startExecutor(dir, policyFlags{})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer stop()
+	ctx := context.Background()
+	if _, err := open(ctx, x, stop, &v1.OpenRequest{SessionId: id, Planner: version}); err != nil {
+		return nil, nil, err
+	}
+	a, err := structpb.NewStruct(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := x.Submit(ctx, &v1.Step{StepId: "s_" + strings.ToLower(rand.Text()[:12]), SessionId: id, Action: action, Args: a})
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Status != v1.Status_ok && r.Status != v1.Status_conflict {
+		return nil, nil, &exit{1, contract.FromProto(r.Error)}
+	}
+	return s, r, nil
+}
+
+func (w which) restore(args map[string]any, done string, dry bool) error {
+	s, r, err := w.do(contract.Restore, args)
+	if err != nil {
+		return err
+	}
+	if dry {
+		done = "would be " + done
+	}
+	steps := strings.Fields(r.GetOutput().GetText())
+	fmt.Printf("%s: %d step(s) %s\n", done, len(steps), strings.Join(steps, " "))
+	for _, c := range r.GetChanges().GetChanges() {
+		fmt.Printf("  %-8s %s\n", c.Kind, terminal.Safe(c.Path))
+	}
+	for _, c := range r.GetChanges().GetConflicts() {
+		fmt.Printf("  conflict %s: %s; left as it is, the other version is %s\n", terminal.Safe(c.Path), c.Reason, c.Kept)
+	}
+	if dry {
+		return nil
+	}
+	_, err = s.Append("message.user", model.Message{Role: model.User,
+		Text: fmt.Sprintf("[The user had the changes of %d earlier step(s) %s. Read files again before you change them.]", len(steps), done)})
+	if len(r.GetChanges().GetConflicts()) > 0 {
+		return errors.Join(err, &exit{1, errors.New("some files were left as they are, since somebody else changed them")})
+	}
+	return err
+}

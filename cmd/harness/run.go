@@ -1,0 +1,298 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	v1 "harness/contract/harness/v1"
+	"harness/planner"
+	"harness/planner/budget"
+	"harness/planner/disarm"
+	"harness/planner/judge"
+	"harness/planner/model"
+	"harness/planner/model/providers"
+	"harness/planner/session"
+	"harness/surface/jsonl"
+	"harness/surface/terminal"
+)
+
+type runCmd struct {
+	policyFlags
+	Task      []string `arg:"" optional:"" help:"The task in plain words; - reads it from standard input."`
+	Dir       string   `short:"C" name:"cd" default:"." help:"Work in this folder." placeholder:"DIR"`
+	Model     string   `short:"m" help:"provider/model, as anthropic/claude-sonnet-4-5." placeholder:"MODEL"`
+	Continue  bool     `short:"c" help:"Go on with this folder's last session."`
+	Resume    string   `short:"r" help:"Go on with a session." placeholder:"ID"`
+	MaxTurns  int      `help:"Stop after so many turns."`
+	MaxTime   string   `help:"Stop after a time, as 20m."`
+	MaxTokens int      `help:"Stop after so many tokens."`
+	MaxBudget float64  `name:"max-budget-usd" help:"Stop at a cost in USD."`
+	Check     string   `help:"The command that proves the work." placeholder:"CMD"`
+	NoCheck   bool     `help:"Run no check."`
+	Sandbox   string   `default:"auto" enum:"auto,namespaces" help:"The sandbox: auto or namespaces."`
+	Executor  string   `help:"An executor that is serving, as unix:PATH." placeholder:"URL"`
+	Out       string   `short:"o" help:"Write the last message to a file." placeholder:"FILE"`
+	JSON      bool     `name:"json" help:"Print events, one JSON object a line."`
+	Quiet     bool     `short:"q" help:"Only the last message."`
+	Yes       bool     `help:"Answer every question of the policy with yes; what is denied stays denied."`
+
+	plan *demoPlan // of the demo
+}
+
+func (c *runCmd) Run() error {
+	dir, err := folder(c.Dir)
+	if err != nil {
+		return &exit{42, err}
+	}
+	cfg, err := loadConfig(userConfig())
+	if err != nil {
+		return err
+	}
+	task, err := c.task()
+	if err != nil {
+		return err
+	}
+	limits, err := c.limits(cfg)
+	if err != nil {
+		return err
+	}
+	if c.Model == "" {
+		c.Model = cfg.Model
+	}
+	m, err := providers.Resolve(c.Model, os.Getenv)
+	if err != nil {
+		return err
+	}
+	if closer, ok := m.(io.Closer); ok {
+		defer closer.Close()
+	}
+	return c.work(dir, task, m, limits, cfg)
+}
+
+// task is the words of the command line, or standard input.
+func (c *runCmd) task() (string, error) {
+	task := strings.Join(c.Task, " ")
+	piped := !term.IsTerminal(int(os.Stdin.Fd()))
+	if task == "-" || task == "" && piped && !c.Continue && c.Resume == "" {
+		data, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<20))
+		if err != nil {
+			return "", err
+		}
+		task = strings.TrimSpace(string(data))
+	}
+	if task == "" && !c.Continue && c.Resume == "" {
+		if piped {
+			return "", &exit{2, errors.New(`no task: harness "what to do"`)}
+		}
+		fmt.Fprint(os.Stderr, "task: ")
+		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+		if task = strings.TrimSpace(line); task == "" {
+			return "", &exit{2, errors.Join(errors.New(`no task: harness "what to do"`), err)}
+		}
+	}
+	return task, nil
+}
+
+func (c *runCmd) limits(cfg config) (budget.Limits, error) {
+	l := budget.Limits{MaxTurns: c.MaxTurns, MaxTokens: c.MaxTokens, MaxBudgetUSD: c.MaxBudget}
+	if l.MaxTurns == 0 {
+		l.MaxTurns = cfg.MaxTurns
+	}
+	if l.MaxBudgetUSD == 0 {
+		l.MaxBudgetUSD = cfg.MaxBudgetUSD
+	}
+	text, from := c.MaxTime, 2
+	if text == "" {
+		text, from = cfg.MaxTime, 52
+	}
+	if text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return l, &exit{from, fmt.Errorf("max-time %q is no time, as 20m or 90s", text)}
+		}
+		l.MaxTime = d
+	}
+	return l, nil
+}
+
+// work runs the task: executor first, then the session, then the planner gives
+// up its hands, and only then the model is asked for the first time.
+func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg config) (err error) {
+	var last *os.File
+	if c.Out != "" {
+		if last, err = os.Create(c.Out); err != nil {
+			return &exit{42, err}
+		}
+		defer last.Close()
+	}
+	store, err := session.Open(sessionsDir())
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	s, err := c.session(store, dir, task, m.Name())
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	x, stop, err := connect(dir, c.Executor, c.policyFlags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	req := &v1.OpenRequest{SessionId: s.ID(), Planner: version}
+	if c.Executor == "" {
+		req.Workspace = dir
+	}
+	opened, err := open(ctx, x, stop, req)
+	if err != nil {
+		return err
+	}
+	c.capabilities(opened)
+	if !opened.MeetsMinimum {
+		return &exit{44, errors.New("the sandbox here is below what the policy needs; harness doctor says what is missing")}
+	}
+	if err := disarm.Disarm(sessionsDir()); err != nil {
+		fmt.Fprintln(os.Stderr, "harness: the planner keeps rights that it should not have:", err)
+	}
+	check := judge.Spec{Cmd: c.Check, Off: c.NoCheck, Explicit: c.Check != ""}
+	if check.Cmd == "" && !check.Off {
+		check.Cmd, check.Explicit = cfg.Check, cfg.Check != ""
+	}
+	surface := c.surface()
+	interrupt := make(chan struct{}, 1)
+	go interrupts(ctx, interrupt, cancel)
+	report, err := planner.Run(ctx, planner.Config{Executor: x, Model: m, Session: s, Surface: surface, Workspace: opened.Workspace,
+		Task: task, Limits: limits, Check: check, Notes: userNotes(), Interrupt: interrupt})
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		if _, err := last.WriteString(report.Message + "\n"); err != nil {
+			return err
+		}
+	}
+	c.finish(surface, s.ID(), report)
+	if report.ExitCode != 0 {
+		return &exit{report.ExitCode, nil}
+	}
+	return nil
+}
+
+func (c *runCmd) session(store *session.Store, dir, task, model string) (*session.Session, error) {
+	id := c.Resume
+	if c.Continue && id == "" {
+		m, err := store.Latest(dir)
+		if errors.Is(err, session.ErrNone) {
+			return nil, &exit{42, fmt.Errorf("there is no session of %s to go on with", dir)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		id = m.ID
+	}
+	if id == "" {
+		return store.Create(session.Meta{Workspace: dir, Task: task, Model: model})
+	}
+	s, err := store.Resume(id)
+	if errors.Is(err, session.ErrNone) {
+		return nil, &exit{42, err}
+	}
+	return s, err
+}
+
+// capabilities says what this machine does not enforce, before the first step.
+func (c *runCmd) capabilities(o *v1.OpenResponse) {
+	for _, k := range o.Capabilities {
+		if !k.Enforced {
+			fmt.Fprintf(os.Stderr, "harness: not enforced here: %s: %s\n", k.Name, k.Detail)
+		}
+	}
+}
+
+func (c *runCmd) surface() session.Surface {
+	if c.JSON {
+		return &jsonl.Surface{W: os.Stdout, Yes: c.Yes}
+	}
+	out := os.Stderr
+	s := &terminal.Surface{W: out, Quiet: c.Quiet, Yes: c.Yes,
+		Colour: term.IsTerminal(int(out.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	if term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(out.Fd())) {
+		s.In = bufio.NewReader(os.Stdin)
+	}
+	return s
+}
+
+// finish shows the diff, what the tests went through, and how to undo.
+func (c *runCmd) finish(s session.Surface, id string, r planner.Report) {
+	t, ok := s.(*terminal.Surface)
+	if !ok {
+		return
+	}
+	if !c.Quiet {
+		if r.Diff != "" {
+			fmt.Fprintln(os.Stderr, "\nwhat changed:")
+			t.Diff(r.Diff)
+		}
+		for _, change := range r.TestChanges {
+			fmt.Fprintln(os.Stderr, "look at this test:", terminal.Safe(change))
+		}
+		fmt.Fprintf(os.Stderr, "\n%s (%s) · %d turns, %d steps, %d tokens, $%.4f · session %s\n", r.Verdict, r.StopReason, r.Turns, r.Steps,
+			r.Usage.InputTokens+r.Usage.OutputTokens, r.CostUSD, id)
+		if r.Diff != "" {
+			fmt.Fprintf(os.Stderr, "to take it back: %s\n", c.undoHint(id))
+		}
+	}
+	fmt.Println(terminal.Safe(r.Message))
+}
+
+func (c *runCmd) undoHint(id string) string {
+	if c.plan != nil {
+		return c.plan.undo
+	}
+	return "harness undo --all --session " + id
+}
+
+// interrupts: the first Ctrl-C ends what is going on, a second one within two seconds the run.
+func interrupts(ctx context.Context, interrupt chan<- struct{}, cancel func()) {
+	sig := make(chan os.Signal, 2)
+	signal.Notify(sig, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(sig)
+	var last time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-sig:
+			if s == syscall.SIGTERM || time.Since(last) < 2*time.Second {
+				cancel()
+				return
+			}
+			last = time.Now()
+			select {
+			case interrupt <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+func userNotes() string {
+	data, err := os.ReadFile(configDir() + "/AGENTS.md")
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}

@@ -140,7 +140,10 @@ EOF`)
 		}
 	})
 	t.Run("git still works", func(t *testing.T) {
-		r := b.want(b.script("git init -q . && git config user.email t@t.test && git config user.name t && echo a > a && git add a && git commit -qm a && git log --oneline | wc -l"), v1.Status_ok)
+		if out, err := exec.Command("git", "init", "-q", b.dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		r := b.want(b.script("git config user.email t@t.test && git config user.name t && echo a > a && git add a && git commit -qm a && git log --oneline | wc -l"), v1.Status_ok)
 		contains(t, r.GetOutput().GetText(), "1")
 	})
 }

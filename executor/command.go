@@ -28,7 +28,7 @@ const (
 var errOutput = errors.New("output limit")
 
 // defaultLimits hold for every command, beside its timeout.
-var defaultLimits = sandbox.Limits{Memory: 8 << 30, Processes: 2048, OpenFiles: 4096, CPU: 2 * time.Hour, FileSize: 8 << 30}
+var defaultLimits = sandbox.Limits{Memory: 8 << 30, Processes: 512, OpenFiles: 4096, CPU: 2 * time.Hour, FileSize: 8 << 30}
 
 func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs, tx *workspace.Tx, r *v1.StepResult) error {
 	if s.sandbox == nil || !s.sandbox.MeetsMinimum() {

@@ -113,13 +113,13 @@ func (responsesWire) check(body []byte) error {
 			open[item.CallID] = true
 		case "function_call_output":
 			if !open[item.CallID] {
-				return fmt.Errorf("No tool call found for function call output with call_id %s.", item.CallID)
+				return fmt.Errorf("no tool call found for function call output with call_id %s", item.CallID)
 			}
 			delete(open, item.CallID)
 		}
 	}
 	for id := range open {
-		return fmt.Errorf("No tool output found for function call %s.", id)
+		return fmt.Errorf("no tool output found for function call %s", id)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func refuseWrites(writable []string) error {
 		rules = append(rules, landlock.PathAccess(handled, dir))
 	}
 	rules = append(rules, landlock.PathAccess(llsys.AccessFSWriteFile, "/dev/null"))
-	return landlock.MustConfig(handled).RestrictPaths(rules...)
+	return landlock.Config{HandledAccessFS: handled}.RestrictPaths(rules...)
 }
 
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}

@@ -1,8 +1,5 @@
 package programs
 
-// Flags that git's diff machinery understands in every command that prints one.
-const diffRuns = " --ext-diff --textconv --open-files-in-pager -O"
-
 var gitRead = Program{Reads: true, Writes: "--output", Runs: "--ext-diff --textconv", Values: "-n -S -G -L --author --grep --since --until --format --pretty -U --date"}
 
 // git: what stands in Subs with Reads only reads in the forms that the flags,

@@ -143,8 +143,12 @@ EOF`)
 		if out, err := exec.Command("git", "init", "-q", b.dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		r := b.want(b.script("git config user.email t@t.test && git config user.name t && echo a > a && git add a && git commit -qm a && git log --oneline | wc -l"), v1.Status_ok)
+		r := b.want(b.script("echo a > a && git add a && git -c user.email=t@t.test -c user.name=t commit -qm a && git log --oneline | wc -l"), v1.Status_ok)
 		contains(t, r.GetOutput().GetText(), "1")
+		r = b.script("echo '#!/bin/sh' > .git/hooks/pre-commit; git config core.fsmonitor ./x; true")
+		if _, err := os.Lstat(filepath.Join(b.dir, ".git/hooks/pre-commit")); err == nil || r.Status != v1.Status_denied {
+			t.Errorf("a hook was planted: %v", r.Status)
+		}
 	})
 }
 

@@ -2,6 +2,8 @@ package executor
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -89,15 +91,34 @@ func resolve(path string) string {
 }
 
 // judgeChanges is the decision against a change set, nil if there is none:
-// what a command wrote is held to the same rules as what an edit names.
+// what a command wrote is held to the same rules as what an edit names. Only
+// git's own data is apart: an edit must not touch it, "git commit" does.
 func (s *session) judgeChanges(cs *v1.ChangeSet) *v1.Decision {
-	paths := make([]string, len(cs.Changes))
-	for i, c := range cs.Changes {
-		paths[i] = s.abs(c.Path)
+	var paths, data []string
+	for _, c := range cs.Changes {
+		if gitData(c.Path) {
+			data = append(data, s.abs(c.Path))
+		} else {
+			paths = append(paths, s.abs(c.Path))
+		}
 	}
-	v := s.currentPolicy().Judge(policy.Request{Action: contract.WriteFile, Writes: paths})
-	if v.Decision.Verdict == v1.Decision_deny {
-		return v.Decision
+	p := s.currentPolicy()
+	if d := p.Judge(policy.Request{Action: contract.WriteFile, Writes: paths}).Decision; len(paths) > 0 && d.Verdict == v1.Decision_deny {
+		return d
+	}
+	if d := p.Judge(policy.Request{Action: contract.WriteFile, Writes: data}).Decision; len(data) > 0 && d.Verdict == v1.Decision_deny && d.Source != "built-in" {
+		return d
 	}
 	return nil
+}
+
+// gitData says whether a path is data of a repository: what git keeps below
+// .git, but for the files that make git start programs.
+func gitData(path string) bool {
+	parts := strings.Split(path, "/")
+	i := slices.Index(parts, ".git")
+	if i < 0 || i+1 == len(parts) {
+		return false
+	}
+	return parts[i+1] != "hooks" && !strings.HasPrefix(parts[i+1], "config") && !slices.Contains(parts[i+1:], "hooks")
 }

@@ -72,6 +72,9 @@ func ownRoot() error {
 	if err := unix.Mount("proc", base+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("a fresh /proc: %w", err)
 	}
+	// Since Linux 6.14 the bound counts in this pid namespace alone. Older
+	// kernels refuse the write, and the processes are counted as they run.
+	os.WriteFile(base+"/proc/sys/kernel/pid_max", []byte(maxPids), 0)
 	if err := unix.PivotRoot(base, base+outside); err != nil {
 		return fmt.Errorf("pivot_root: %w", err)
 	}
@@ -86,6 +89,10 @@ func ownRoot() error {
 	}
 	return unix.Mount("proc", inside+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 }
+
+// maxPids is how many processes and threads one session may have at once: a
+// fork bomb of root, whom RLIMIT_NPROC does not bind, must not take the machine's.
+const maxPids = "4096"
 
 func seal(path string, a unix.MountAttr) error {
 	return unix.MountSetattr(unix.AT_FDCWD, path, unix.AT_RECURSIVE, &a)

@@ -192,14 +192,10 @@ func steps(program, ws string) error {
 
 // used is the CPU time of a running process.
 func used(pid int) time.Duration {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
-	if err != nil {
-		return 0
-	}
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	var total time.Duration
 	for _, t := range tasks {
-		if data, err = os.ReadFile(t); err == nil {
+		if data, err := os.ReadFile(t); err == nil {
 			var ns int64
 			fmt.Sscan(string(data), &ns)
 			total += time.Duration(ns)

@@ -25,7 +25,6 @@ type View struct {
 	size     int
 	folded   int // messages before this one have folded results
 	dropped  int // messages left out so far
-	scale    float64
 }
 
 // New makes a view for a context of so many tokens.
@@ -33,7 +32,7 @@ func New(tokens int) *View {
 	if tokens <= 0 {
 		tokens = 128_000
 	}
-	return &View{budget: tokens * bytesPerToken * 6 / 10, scale: 1}
+	return &View{budget: tokens * bytesPerToken * 6 / 10}
 }
 
 // Add puts a message at the end.

@@ -185,15 +185,36 @@ func (r *run) submit(ctx context.Context, step *v1.Step) (*v1.StepResult, error)
 	}
 }
 
-// cancel ends a running step and gives its real result.
+// cancel ends a step and gives its real result. The interrupt may be ahead of
+// the step on the way to the executor, where there is nothing to cancel yet: so
+// it is asked for until the step has ended.
 func (r *run) cancel(step *v1.Step) (*v1.StepResult, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(r.ctx), 15*time.Second)
 	defer stop()
-	if _, err := r.Executor.Submit(ctx, r.step(contract.CancelStep, map[string]any{"target": step.StepId})); err != nil {
-		return nil, err
+	var result *v1.StepResult
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			result, err = r.Executor.Submit(ctx, step)
+			if err != nil || result.Status != v1.Status_awaiting_approval {
+				return
+			}
+			time.Sleep(cancelPause) // the cancellation answers the approval with no
+		}
+	}()
+	for {
+		r.Executor.Submit(ctx, r.step(contract.CancelStep, map[string]any{"target": step.StepId}))
+		select {
+		case <-ended:
+			return result, err
+		case <-time.After(cancelPause):
+		}
 	}
-	return r.Executor.Submit(ctx, step)
 }
+
+const cancelPause = 20 * time.Millisecond
 
 // ask has a held step decided. No answer is a no.
 func (r *run) ask(ctx context.Context, a *v1.Approval) error {

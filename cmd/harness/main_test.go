@@ -11,13 +11,16 @@ import (
 	"harness/executor/sandbox"
 )
 
+// asProgram makes the test binary the program.
+const asProgram = "HARNESS_TEST_AS_PROGRAM"
+
 // The test binary is the program, its executor, and its hands.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "__hands" {
 		sandbox.HandsMain()
 		return
 	}
-	if len(os.Args) > 1 && os.Args[1] == "executor" {
+	if os.Getenv(asProgram) != "" || len(os.Args) > 1 && os.Args[1] == "executor" {
 		os.Exit(run(os.Args[1:]))
 	}
 	testscript.Main(m, map[string]func(){"harness": func() { os.Exit(run(os.Args[1:])) }})

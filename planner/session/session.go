@@ -161,9 +161,10 @@ var ErrNone = errors.New("no such session")
 // List is all sessions, newest first.
 func (s *Store) List() ([]Meta, error) { return s.metas("ORDER BY updated DESC") }
 
-// Latest is the newest session of a workspace, of all for "".
+// Latest is the newest session of a workspace, of all for "". One that never
+// began is none: a run that could not start must not hide the one before it.
 func (s *Store) Latest(workspace string) (Meta, error) {
-	list, err := s.metas("WHERE workspace = ? OR ? = '' ORDER BY updated DESC LIMIT 1", workspace, workspace)
+	list, err := s.metas("WHERE (workspace = ? OR ? = '') AND EXISTS (SELECT 1 FROM event WHERE event.session = session.id) ORDER BY updated DESC LIMIT 1", workspace, workspace)
 	return first(list, err)
 }
 

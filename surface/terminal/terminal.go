@@ -30,6 +30,7 @@ type Surface struct {
 	mu     sync.Mutex
 	midway bool // the cursor stands in a line
 	shown  map[string]int
+	answer chan answer // of a read that a question left behind
 }
 
 const maxShownLines = 40
@@ -245,7 +246,7 @@ func (s *Surface) output(stepID, text string) {
 }
 
 // Ask puts a held step to the person.
-func (s *Surface) Ask(_ context.Context, a *v1.Approval) (*v1.DecideRequest, error) {
+func (s *Surface) Ask(ctx context.Context, a *v1.Approval) (*v1.DecideRequest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := &v1.DecideRequest{Answer: v1.DecideRequest_deny, Surface: "terminal"}
@@ -267,10 +268,13 @@ func (s *Surface) Ask(_ context.Context, a *v1.Approval) (*v1.DecideRequest, err
 	}
 	for {
 		fmt.Fprint(s.W, "  [y]es once · for this [s]ession"+always+" · [n]o, with a word for the model: ")
-		answer, err := s.In.ReadString('\n')
+		answer, err := s.read(ctx)
 		if err != nil {
 			s.line("")
 			d.Message = "the terminal was closed"
+			if ctx.Err() != nil {
+				d.Message = "the question was interrupted"
+			}
 			return d, nil
 		}
 		word, rest, _ := strings.Cut(strings.TrimSpace(answer), " ")
@@ -294,7 +298,7 @@ func (s *Surface) Ask(_ context.Context, a *v1.Approval) (*v1.DecideRequest, err
 }
 
 // Question asks the person something.
-func (s *Surface) Question(_ context.Context, text string) (string, error) {
+func (s *Surface) Question(ctx context.Context, text string) (string, error) {
 	if s.In == nil {
 		return "", errors.New("nobody is there to be asked")
 	}
@@ -302,7 +306,7 @@ func (s *Surface) Question(_ context.Context, text string) (string, error) {
 	defer s.mu.Unlock()
 	s.line(s.paint(yellow, "? "+Safe(text)))
 	fmt.Fprint(s.W, "  ")
-	answer, err := s.In.ReadString('\n')
+	answer, err := s.read(ctx)
 	return strings.TrimSpace(answer), err
 }
 

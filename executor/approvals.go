@@ -114,11 +114,7 @@ func (s *session) carryOut(l *live, a *v1.Approval, d *v1.DecideRequest, args pr
 			e.Message += ": " + d.Message
 		}
 		fail(r, e)
-		r = s.settle(r, nil)
-		s.mu.Lock()
-		delete(s.live, l.step.StepId)
-		s.mu.Unlock()
-		l.set(func() { l.result, l.approval = r, nil })
+		s.retire(s.settle(r, nil))
 		return
 	}
 	approved := a.Digest == s.bind(l.step) // else something changed meanwhile, and it is asked again

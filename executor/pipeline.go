@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -158,16 +159,29 @@ func (s *session) settle(r *v1.StepResult, tx *workspace.Tx) *v1.StepResult {
 			fail(r, contract.Errorf(v1.Error_unavailable, "the changes could not be put in place: %v", err).WithHint("nothing was changed"))
 		}
 	}
-	if err := s.finish(r); err != nil {
-		r.Notes = append(r.Notes, err.Error())
+	if err := s.journal.Outcome(r); err != nil {
+		r.Notes = append(r.Notes, "the journal: "+err.Error())
 	}
+	s.finish(r)
 	return r
 }
 
-// finish records a result and its event.
-func (s *session) finish(r *v1.StepResult) error {
-	if err := s.journal.Outcome(r); err != nil {
-		return contract.Errorf(v1.Error_unavailable, "the journal: %v", err)
+// finish gives out a result that is in the journal: from here on the step is
+// no running one, and whoever hears of its end finds it ended.
+func (s *session) finish(r *v1.StepResult) {
+	s.retire(r)
+	if err := s.event(&v1.Event{StepId: r.StepId, Event: &v1.Event_Finished{Finished: r}}); err != nil {
+		slog.Error("an event could not be recorded", "step", r.StepId, "err", err)
 	}
-	return s.event(&v1.Event{StepId: r.StepId, Event: &v1.Event_Finished{Finished: r}})
+}
+
+// retire takes a step off the running ones and wakes those who wait for it.
+func (s *session) retire(r *v1.StepResult) {
+	s.mu.Lock()
+	l := s.live[r.StepId]
+	delete(s.live, r.StepId)
+	s.mu.Unlock()
+	if l != nil {
+		l.set(func() { l.result, l.approval = r, nil })
+	}
 }

@@ -113,9 +113,10 @@ func (s *session) recover() error {
 		r := newResult(step)
 		r.Status = v1.Status_interrupted
 		r.Error = contract.Errorf(v1.Error_interrupted, "the executor ended while this step ran; the workspace is as before it").Proto()
-		if err := s.finish(r); err != nil {
-			return err
+		if err := s.journal.Outcome(r); err != nil {
+			return contract.Errorf(v1.Error_unavailable, "the journal: %v", err)
 		}
+		s.finish(r)
 	}
 	return nil
 }

@@ -131,10 +131,7 @@ func (s *session) start(l *live, args proto.Message, approved bool) {
 			l.set(func() { l.approval = result.Approval })
 			return
 		}
-		s.mu.Lock()
-		delete(s.live, l.step.StepId)
-		s.mu.Unlock()
-		l.set(func() { l.result = result })
+		s.retire(result)
 	})
 }
 

@@ -1,32 +1,83 @@
-// Package catalogue knows context sizes and prices of models, offline.
+// Package catalogue knows context sizes and prices of models, offline: a table
+// of text, looked through for the one name that is asked for, because decoding
+// the library's own catalogue costs more than the rest of a short run.
+// After a new version of the library, go test -run TestTable -update writes it.
 package catalogue
 
 import (
+	_ "embed"
+	"strconv"
 	"strings"
-
-	"charm.land/catwalk/pkg/embedded"
 
 	"harness/planner/model"
 )
 
-// Lookup is what is known of provider/model, zero where nothing is.
+// table has a line a model: provider/id, context, largest output, and the
+// prices of input, cached input and output.
+//
+//go:embed models.tsv
+var table string
+
+// Lookup is what is known of provider/model, zero where nothing is. A date at
+// the end of a name may be there or not: claude-sonnet-4-5 is its last dated one.
 func Lookup(name string) model.Info {
-	provider, id, _ := strings.Cut(name, "/")
-	provider = strings.TrimSuffix(provider, "-chat")
-	for _, p := range embedded.GetAll() {
-		if string(p.ID) != provider {
-			continue
-		}
-		for _, m := range p.Models {
-			if m.ID == id {
-				info := model.Info{ContextWindow: int(m.ContextWindow), MaxOutput: int(m.DefaultMaxTokens),
-					Input: m.CostPer1MIn, CachedInput: m.CostPer1MOutCached, Output: m.CostPer1MOut}
-				if info.CachedInput == 0 {
-					info.CachedInput = info.Input
-				}
-				return info
-			}
+	if rest, ok := strings.CutPrefix(name, "openai-chat/"); ok {
+		name = "openai/" + rest
+	}
+	if line, ok := find(name + "\t"); ok {
+		return parse(line)
+	}
+	if base := undated(name); base != name {
+		line, _ := find(base + "\t")
+		return parse(line)
+	}
+	for rest := table; rest != ""; {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		id, _, _ := strings.Cut(line, "\t")
+		if id != name && undated(id) == name {
+			return parse(line)
 		}
 	}
 	return model.Info{}
+}
+
+func find(start string) (line string, ok bool) {
+	at := strings.Index("\n"+table, "\n"+start)
+	if at < 0 {
+		return "", false
+	}
+	line, _, _ = strings.Cut(table[at:], "\n")
+	return line, true
+}
+
+// undated is a name without the -20250929 or -2025-09-29 at its end.
+func undated(name string) string {
+	for _, form := range []string{"-dddddddd", "-dddd-dd-dd"} {
+		if n := len(name) - len(form); n > 0 && fits(name[n:], form) {
+			return name[:n]
+		}
+	}
+	return name
+}
+
+func fits(s, form string) bool {
+	for i := range len(form) {
+		if digit := s[i] >= '0' && s[i] <= '9'; digit != (form[i] == 'd') || !digit && s[i] != form[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func parse(line string) model.Info {
+	f := strings.Split(line, "\t")
+	if len(f) != 6 {
+		return model.Info{}
+	}
+	var n [6]float64
+	for i := 1; i < 6; i++ {
+		n[i], _ = strconv.ParseFloat(f[i], 64)
+	}
+	return model.Info{ContextWindow: int(n[1]), MaxOutput: int(n[2]), Input: n[3], CachedInput: n[4], Output: n[5]}
 }

@@ -1,0 +1,80 @@
+package catalogue
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"charm.land/catwalk/pkg/catwalk"
+	"charm.land/catwalk/pkg/embedded"
+
+	"harness/planner/model"
+)
+
+var update = flag.Bool("update", false, "write models.tsv anew")
+
+// The table is the library's catalogue of the providers that there are clients for.
+func TestTable(t *testing.T) {
+	var lines []string
+	for _, p := range embedded.GetAll() {
+		if !slices.Contains([]string{"anthropic", "openai", "openrouter"}, string(p.ID)) {
+			continue
+		}
+		for _, m := range p.Models {
+			lines = append(lines, fmt.Sprintf("%s/%s\t%d\t%d\t%.6g\t%.6g\t%.6g\n", p.ID, m.ID, m.ContextWindow, m.DefaultMaxTokens,
+				m.CostPer1MIn, cached(m), m.CostPer1MOut))
+		}
+	}
+	want := strings.Join(lines, "")
+	if *update {
+		if err := os.WriteFile("models.tsv", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if table != want {
+		t.Error("models.tsv is not what the library knows; go test -run TestTable -update")
+	}
+}
+
+// cached is the price of reading the cache. The library has it in one of two
+// fields; the other one may be the price of writing, which is higher than input.
+func cached(m catwalk.Model) float64 {
+	for _, price := range []float64{m.CostPer1MOutCached, m.CostPer1MInCached} {
+		if price > 0 && price < m.CostPer1MIn {
+			return price
+		}
+	}
+	return m.CostPer1MIn
+}
+
+func TestLookup(t *testing.T) {
+	sonnet := model.Info{ContextWindow: 200_000, MaxOutput: 64_000, Input: 3, CachedInput: 0.3, Output: 15}
+	gpt := model.Info{ContextWindow: 400_000, MaxOutput: 128_000, Input: 1.25, CachedInput: 0.125, Output: 10}
+	for name, want := range map[string]model.Info{
+		"anthropic/claude-sonnet-4-5-20250929": sonnet,
+		"anthropic/claude-sonnet-4-5":          sonnet,
+		"openai/gpt-5.1":                       gpt,
+		"openai-chat/gpt-5.1":                  gpt,
+		"openai/gpt-5.1-2025-11-13":            gpt,
+		"openai/gpt-5.5":                       {ContextWindow: 1_050_000, MaxOutput: 128_000, Input: 5, CachedInput: 0.5, Output: 30},
+		"openai/gpt-5.":                        {},
+		"anthropic/gpt-5.1":                    {},
+		"anthropic/claude-sonnet":              {},
+		"ollama/qwen":                          {},
+		"":                                     {},
+	} {
+		if got := Lookup(name); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	for b.Loop() {
+		Lookup("anthropic/claude-sonnet-4-5")
+	}
+}

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strings"
 )
 
 // anthropicWire is the Messages API's streaming format
 // (https://docs.anthropic.com/en/api/messages-streaming).
 type anthropicWire struct{}
 
-type obj = map[string]any
+var plainName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+func plain(name string) bool { return plainName.MatchString(name) }
 
 func (anthropicWire) check(body []byte) error {
 	var r struct {
@@ -32,8 +36,8 @@ func (anthropicWire) check(body []byte) error {
 	open := map[string]bool{}
 	for i, m := range r.Messages {
 		var blocks []struct {
-			Type, ID, Text string
-			ToolUseID      string `json:"tool_use_id"`
+			Type, ID, Name, Text string
+			ToolUseID            string `json:"tool_use_id"`
 		}
 		if err := json.Unmarshal(m.Content, &blocks); err != nil || len(blocks) == 0 {
 			return fmt.Errorf("messages.%d: content is empty", i)
@@ -45,8 +49,12 @@ func (anthropicWire) check(body []byte) error {
 		for _, b := range blocks {
 			switch b.Type {
 			case "text":
-				if b.Text == "" {
-					return fmt.Errorf("messages.%d: text content blocks must be non-empty", i)
+				if strings.TrimSpace(b.Text) == "" {
+					return fmt.Errorf("messages.%d: text content blocks must contain non-whitespace text", i)
+				}
+			case "tool_use":
+				if !plain(b.ID) || !plain(b.Name) {
+					return fmt.Errorf("messages.%d: tool_use %q %q: should match pattern '^[a-zA-Z0-9_-]+$'", i, b.ID, b.Name)
 				}
 			case "tool_result":
 				if !open[b.ToolUseID] {
@@ -58,7 +66,7 @@ func (anthropicWire) check(body []byte) error {
 		if len(answered) != len(open) {
 			return fmt.Errorf("messages.%d: %d tool_use ids are without tool_result", i, len(open)-len(answered))
 		}
-		open = map[string]bool{}
+		clear(open)
 		for _, b := range blocks {
 			if b.Type == "tool_use" {
 				open[b.ID] = true
@@ -72,7 +80,11 @@ func (anthropicWire) check(body []byte) error {
 }
 
 func (anthropicWire) fail(w http.ResponseWriter, status int, kind, message string) {
-	fail(w, status, obj{"type": "error", "error": obj{"type": kind, "message": message}, "request_id": "req_recorded"})
+	fail(w, status, obj{{"type", "error"}, {"error", obj{{"type", kind}, {"message", message}}}, {"request_id", "req_recorded"}})
+}
+
+func (anthropicWire) broken(s *stream) {
+	s.event("error", obj{{"type", "error"}, {"error", obj{{"type", "overloaded_error"}, {"message", "Overloaded"}}}})
 }
 
 func fail(w http.ResponseWriter, status int, body any) {
@@ -82,33 +94,36 @@ func fail(w http.ResponseWriter, status int, body any) {
 }
 
 func (anthropicWire) reply(s *stream, n int, r Reply) {
-	s.event("message_start", obj{"type": "message_start", "message": obj{"id": fmt.Sprintf("msg_%04d", n), "type": "message", "role": "assistant",
-		"model": "recorded", "content": []any{}, "stop_reason": nil, "stop_sequence": nil,
-		"usage": obj{"input_tokens": r.Usage.InputTokens - r.Usage.CachedInputTokens, "cache_creation_input_tokens": 0,
-			"cache_read_input_tokens": r.Usage.CachedInputTokens, "output_tokens": 1}}})
+	s.event("message_start", obj{{"type", "message_start"}, {"message", obj{{"id", fmt.Sprintf("msg_%04d", n)}, {"type", "message"}, {"role", "assistant"},
+		{"model", "recorded"}, {"content", []any{}}, {"stop_reason", nil}, {"stop_sequence", nil},
+		{"usage", obj{{"input_tokens", r.Usage.InputTokens - r.Usage.CachedInputTokens}, {"cache_creation_input_tokens", 0},
+			{"cache_read_input_tokens", r.Usage.CachedInputTokens}, {"output_tokens", 1}}}}}})
 	index := 0
 	if r.Text != "" {
-		s.event("content_block_start", obj{"type": "content_block_start", "index": 0, "content_block": obj{"type": "text", "text": ""}})
-		s.event("ping", obj{"type": "ping"})
-		for _, p := range pieces(r.Text, 16) {
-			s.event("content_block_delta", obj{"type": "content_block_delta", "index": 0, "delta": obj{"type": "text_delta", "text": p}})
-		}
-		s.event("content_block_stop", obj{"type": "content_block_stop", "index": 0})
+		s.event("content_block_start", obj{{"type", "content_block_start"}, {"index", 0}, {"content_block", obj{{"type", "text"}, {"text", ""}}}})
+		s.event("ping", obj{{"type", "ping"}})
+		s.text(r.Text, func(p string) {
+			s.event("content_block_delta", obj{{"type", "content_block_delta"}, {"index", 0}, {"delta", obj{{"type", "text_delta"}, {"text", p}}}})
+		})
+		s.event("content_block_stop", obj{{"type", "content_block_stop"}, {"index", 0}})
 		index++
 	}
 	for i, c := range r.Calls {
-		s.event("content_block_start", obj{"type": "content_block_start", "index": index,
-			"content_block": obj{"type": "tool_use", "id": fmt.Sprintf("toolu_%04d_%d", n, i), "name": c.Name, "input": obj{}}})
-		s.args(compact(c.Args), func(p string) {
-			s.event("content_block_delta", obj{"type": "content_block_delta", "index": index, "delta": obj{"type": "input_json_delta", "partial_json": p}})
+		s.event("content_block_start", obj{{"type", "content_block_start"}, {"index", index},
+			{"content_block", obj{{"type", "tool_use"}, {"id", fmt.Sprintf("toolu_%04d_%d", n, i)}, {"name", c.Name}, {"input", obj{}}}}})
+		s.args(arguments(c.Args), func(p string) {
+			s.event("content_block_delta", obj{{"type", "content_block_delta"}, {"index", index}, {"delta", obj{{"type", "input_json_delta"}, {"partial_json", p}}}})
 		})
-		s.event("content_block_stop", obj{"type": "content_block_stop", "index": index})
+		s.event("content_block_stop", obj{{"type", "content_block_stop"}, {"index", index}})
 		index++
 	}
 	stop := "end_turn"
-	if len(r.Calls) > 0 {
+	switch {
+	case r.Fault == "max_tokens":
+		stop = "max_tokens"
+	case len(r.Calls) > 0:
 		stop = "tool_use"
 	}
-	s.event("message_delta", obj{"type": "message_delta", "delta": obj{"stop_reason": stop, "stop_sequence": nil}, "usage": obj{"output_tokens": r.Usage.OutputTokens}})
-	s.event("message_stop", obj{"type": "message_stop"})
+	s.event("message_delta", obj{{"type", "message_delta"}, {"delta", obj{{"stop_reason", stop}, {"stop_sequence", nil}}}, {"usage", obj{{"output_tokens", r.Usage.OutputTokens}}}})
+	s.event("message_stop", obj{{"type", "message_stop"}})
 }

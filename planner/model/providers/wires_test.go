@@ -99,17 +99,20 @@ func TestOrphansAreTidied(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	for fault, kind := range map[string]model.Kind{"429": model.RateLimit, "529": model.Overload, "500": model.Overload, "auth": model.Auth,
-		"context": model.Context, "reset": model.Network, "cut": model.Network, "cut_call": model.Network} {
+		"context": model.Context, "refused": model.Invalid, "reset": model.Network, "cut": model.Network, "cut_call": model.Network, "overload": model.Overload} {
 		t.Run(fault, func(t *testing.T) {
-			reply := recorded.Reply{Fault: fault, Text: "some words that are cut", Calls: []recorded.Call{{Name: "read_file", Args: json.RawMessage(`{"path":"a long path that is cut in the middle of it"}`)}}}
-			each(t, []recorded.Reply{reply, {Text: "again"}}, func(t *testing.T, m model.Model, _ *recorded.Server) {
-				_, err := m.Complete(t.Context(), ask(hello), func(model.Delta) {})
+			each(t, []recorded.Reply{{Fault: fault}, {Text: "again"}}, func(t *testing.T, m model.Model, _ *recorded.Server) {
+				streamed := ""
+				_, err := m.Complete(t.Context(), ask(hello), func(d model.Delta) { streamed += d.Text })
 				var e *model.Error
 				if !errors.As(err, &e) || e.Kind != kind {
 					t.Fatalf("%v, want %v", err, kind)
 				}
 				if fault == "429" && e.RetryAfter != 50*time.Millisecond {
 					t.Errorf("retry after %v", e.RetryAfter)
+				}
+				if inText := fault == "cut" || fault == "overload"; (streamed != "") != inText {
+					t.Errorf("streamed %q", streamed)
 				}
 				r, err := m.Complete(t.Context(), ask(hello), func(model.Delta) {})
 				if err != nil || r.Message.Text != "again" {
@@ -118,6 +121,51 @@ func TestFaults(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a model has written wrong comes as it is, and can be sent back.
+func TestDamagedCalls(t *testing.T) {
+	calls := []recorded.Call{{Name: "read_file", Args: json.RawMessage(`{"path":"whole"}`)}, {Name: "read_file", Args: json.RawMessage(`{"path":"cut"}`)}}
+	for fault, want := range map[string]struct {
+		args string
+		stop model.Stop
+	}{
+		"bad_json":   {`{"path":`, model.ToolUse},
+		"max_tokens": {`{"path":"whole"}`, model.MaxTokens},
+	} {
+		each(t, []recorded.Reply{{Fault: fault, Calls: calls}, {Text: "ok"}}, func(t *testing.T, m model.Model, _ *recorded.Server) {
+			r, err := m.Complete(t.Context(), ask(hello), func(model.Delta) {})
+			if err != nil || len(r.Message.Calls) != 2 || string(r.Message.Calls[0].Args) != want.args || string(r.Message.Calls[1].Args) != `{"path"` || r.Stop != want.stop {
+				t.Fatalf("%s: %+v, %v", fault, r, err)
+			}
+			if _, err = m.Complete(t.Context(), ask(hello, r.Message), func(model.Delta) {}); err != nil {
+				t.Errorf("%s, sent back: %v", fault, err)
+			}
+		})
+	}
+}
+
+func TestInterruptInTheMiddle(t *testing.T) {
+	each(t, []recorded.Reply{{Fault: "stall", Text: "words that come and then no more of them"}}, func(t *testing.T, m model.Model, _ *recorded.Server) {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := m.Complete(ctx, ask(hello), func(d model.Delta) {
+			if d.Text != "" {
+				cancel()
+			}
+		})
+		if err != context.Canceled {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestNoMoreReplies(t *testing.T) {
+	each(t, nil, func(t *testing.T, m model.Model, _ *recorded.Server) {
+		_, err := model.Complete(t.Context(), m, ask(hello), func(model.Delta) {}, func(*model.Error, time.Duration, int) { t.Error("waits") })
+		if err == nil || !strings.Contains(err.Error(), "0 replies") {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 func TestRetriesAreShownAndInterruptible(t *testing.T) {

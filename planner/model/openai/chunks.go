@@ -71,6 +71,9 @@ func (c *collected) call(d sdk.ChatCompletionChunkChoiceDeltaToolCall) {
 		at = len(c.calls) - 1
 		c.emit(model.Delta{CallName: d.Function.Name})
 	}
+	if c.calls[at].Name == "" {
+		c.calls[at].Name = d.Function.Name
+	}
 	args := d.Function.Arguments
 	if raw := d.Function.JSON.Arguments.Raw(); strings.HasPrefix(raw, "{") {
 		args = raw

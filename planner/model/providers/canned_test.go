@@ -21,19 +21,27 @@ const secret = "sk-this-is-the-key"
 // answers is what a provider answers, without a network.
 type answers func(*http.Request) (*http.Response, error)
 
-func (a answers) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Body != nil {
-		io.Copy(io.Discard, req.Body)
-	}
-	return a(req)
+func (a answers) RoundTrip(req *http.Request) (*http.Response, error) { return a(req) }
+
+func client(wire string, a answers) model.Model { return modelOf(wire, "m", a) }
+
+// named is a model of that name; each body that it sends is seen, and refused.
+func named(wire, name string, see func(body []byte)) model.Model {
+	return modelOf(wire, name, func(req *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(req.Body)
+		if err == nil {
+			see(body)
+		}
+		return response(req, 400, strings.NewReader("{}")), err
+	})
 }
 
-func client(wire string, a answers) model.Model {
+func modelOf(wire, name string, a answers) model.Model {
 	h := &http.Client{Transport: a}
-	c := openai.Config{Model: "m", APIKey: secret, BaseURL: "http://canned.invalid/v1", HTTPClient: h}
+	c := openai.Config{Model: name, APIKey: secret, BaseURL: "http://canned.invalid/v1", HTTPClient: h}
 	switch wire {
 	case "anthropic":
-		return anthropic.New(anthropic.Config{Model: "m", APIKey: secret, BaseURL: "http://canned.invalid", HTTPClient: h})
+		return anthropic.New(anthropic.Config{Model: name, APIKey: secret, BaseURL: "http://canned.invalid", HTTPClient: h})
 	case "responses":
 		return openai.NewResponses(c)
 	}

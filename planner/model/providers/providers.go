@@ -136,20 +136,26 @@ func play(file string) (model.Model, error) {
 func Play(replies []recorded.Reply, name, wire string) (model.Model, error) {
 	s, err := recorded.Serve(replies)
 	if err != nil {
+		return nil, &model.Error{Kind: model.Invalid, Message: "the server of the recording: " + err.Error()}
+	}
+	m, err := speak(s, wire)
+	if err != nil {
+		s.Close()
 		return nil, err
 	}
-	p := &played{server: s, file: name}
+	return &played{m, s, name}, nil
+}
+
+// speak is a client of a recording's server.
+func speak(s *recorded.Server, wire string) (model.Model, error) {
 	c := openai.Config{Model: "recorded", APIKey: "none", BaseURL: s.URL() + "/v1"}
 	switch wire {
 	case "", "anthropic":
-		p.Model = anthropic.New(anthropic.Config{Model: "recorded", APIKey: "none", BaseURL: s.URL()})
+		return anthropic.New(anthropic.Config{Model: "recorded", APIKey: "none", BaseURL: s.URL()}), nil
 	case "responses":
-		p.Model = openai.NewResponses(c)
+		return openai.NewResponses(c), nil
 	case "chat":
-		p.Model = openai.NewChat(c)
-	default:
-		s.Close()
-		return nil, &model.Error{Kind: model.Invalid, Message: fmt.Sprintf("there is no wire %q: anthropic, responses, chat", wire)}
+		return openai.NewChat(c), nil
 	}
-	return p, nil
+	return nil, &model.Error{Kind: model.Invalid, Message: fmt.Sprintf("there is no wire %q: anthropic, responses, chat", wire)}
 }

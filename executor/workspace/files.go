@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -133,7 +134,7 @@ func copyTree(from, to string) error {
 }
 
 func copyFile(from, to string, info fs.FileInfo) error {
-	in, err := os.Open(from)
+	in, err := openFile(from)
 	if err != nil {
 		return err
 	}
@@ -153,4 +154,55 @@ func copyFile(from, to string, info fs.FileInfo) error {
 		copyTimes(to, info)
 	}
 	return err
+}
+
+// openFile opens a file of ours for reading, also one that its mode closes to us.
+func openFile(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if !errors.Is(err, fs.ErrPermission) {
+		return f, err
+	}
+	info, serr := os.Lstat(path)
+	if serr != nil || !info.Mode().IsRegular() || os.Chmod(path, info.Mode()|0o400) != nil {
+		return nil, err
+	}
+	f, err = os.Open(path)
+	return f, errors.Join(err, os.Chmod(path, info.Mode()))
+}
+
+// readDir lists a folder of a layer. One that its mode closes to us is opened
+// for good: its mode is in the plan, and files are renamed out of it.
+func readDir(path string) ([]os.DirEntry, error) {
+	entries, err := os.ReadDir(path)
+	if !errors.Is(err, fs.ErrPermission) || os.Chmod(path, 0o700) != nil {
+		return entries, err
+	}
+	return os.ReadDir(path)
+}
+
+// within does f on path, and where a folder above is closed to us by its mode,
+// as a command may leave one, does it again with that folder open meanwhile.
+func within(path string, f func() error) error {
+	err := f()
+	parent := filepath.Dir(path)
+	if !errors.Is(err, fs.ErrPermission) || parent == path {
+		return err
+	}
+	return within(parent, func() error {
+		info, err := os.Lstat(parent)
+		if err != nil {
+			return err
+		}
+		if info.Mode()&0o700 == 0o700 || os.Chmod(parent, info.Mode()|0o700) != nil {
+			return f()
+		}
+		return errors.Join(f(), os.Chmod(parent, info.Mode()))
+	})
+}
+
+// unlock opens a folder of the tree to us, whatever its mode.
+func unlock(path string) {
+	if info, err := os.Lstat(path); err == nil && info.IsDir() && info.Mode()&0o700 != 0o700 {
+		os.Chmod(path, info.Mode()|0o700)
+	}
 }

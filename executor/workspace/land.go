@@ -125,12 +125,15 @@ func (w *Workspace) rest(name string, p *plan, event string) error {
 		if e.Reason != "" || e.At == atOther || is == nil {
 			continue
 		}
-		now, _, err := look(w.at(e.Path))
+		err := within(w.at(e.Path), func() error {
+			now, _, err := look(w.at(e.Path))
+			if now != nil {
+				is.Ino, is.MTime, is.CTime = now.Ino, now.MTime, now.CTime
+			}
+			return err
+		})
 		if err != nil {
 			return err
-		}
-		if now != nil {
-			is.Ino, is.MTime, is.CTime = now.Ino, now.MTime, now.CTime
 		}
 	}
 	p.Phase = resting

@@ -54,7 +54,7 @@ func (s *scanner) coveredBy(p string) bool {
 // folder compares one folder of the upper layer; alone means that nothing of
 // the tree shows through it, hollow that the tree has no such folder.
 func (s *scanner) folder(dir string, alone, hollow bool) error {
-	entries, err := os.ReadDir(s.t.upper(dir))
+	entries, err := readDir(s.t.upper(dir))
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -58,7 +59,15 @@ func (s *state) fill(path string) (err error) {
 }
 
 // holds says whether path is still what s says, by identity or else by content.
-func (s *state) holds(path string, whole bool) (bool, error) {
+func (s *state) holds(path string, whole bool) (ok bool, err error) {
+	err = within(path, func() error {
+		ok, err = s.matches(path, whole)
+		return err
+	})
+	return ok, err
+}
+
+func (s *state) matches(path string, whole bool) (bool, error) {
 	now, _, err := look(path)
 	if err != nil || now == nil || s == nil {
 		return now == nil && s == nil, err
@@ -85,7 +94,7 @@ func (s *state) holds(path string, whole bool) (bool, error) {
 }
 
 func fileDigest(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return "", err
 	}
@@ -102,6 +111,9 @@ func fileDigest(path string) (string, error) {
 func treeDigest(dir string, each func(rel string, info fs.FileInfo) error) (string, error) {
 	h := sha256.New()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrPermission) && path != dir {
+			return nil // a folder closed to us: itself it is in the digest
+		}
 		if err != nil || path == dir {
 			return err
 		}
@@ -125,12 +137,12 @@ func treeDigest(dir string, each func(rel string, info fs.FileInfo) error) (stri
 
 // sameFile compares two files byte for byte.
 func sameFile(a, b string) (bool, error) {
-	x, err := os.Open(a)
+	x, err := openFile(a)
 	if err != nil {
 		return false, err
 	}
 	defer x.Close()
-	y, err := os.Open(b)
+	y, err := openFile(b)
 	if err != nil {
 		return false, err
 	}

@@ -34,10 +34,13 @@ func (s *swap) run(p *plan, want func(*entry) bool) error {
 	if !s.forward {
 		slices.Reverse(order)
 	}
-	for _, e := range order {
-		if e.After != nil && e.After.Type == v1.Change_directory {
+	for _, e := range p.Entries { // parents first
+		if e.After != nil && e.After.Type == v1.Change_directory && e.Reason == "" && want(e) {
 			os.Chmod(filepath.Join(s.dir, e.New), 0o700) // files are renamed out of it
+			unlock(s.w.at(e.Path))                       // and out of this
 		}
+	}
+	for _, e := range order {
 		if e.isFolderMode() {
 			os.Chmod(s.w.at(e.Path), goMode(e.Before.Mode|0o700))
 		}

@@ -6,6 +6,7 @@ import (
 
 	v1 "harness/contract/harness/v1"
 	"harness/executor/policy/programs"
+	"harness/executor/policy/shell"
 )
 
 // command judges one simple command.
@@ -119,7 +120,7 @@ func (p *Policy) operands(q Request, c *command) (f finding) {
 			f = worse(f, p.path(q, x, c.Dirs, true, true))
 			continue
 		}
-		if strings.ContainsAny(x, "/~") && !strings.Contains(x, "://") && c.base != "echo" && c.base != "printf" {
+		if strings.ContainsAny(x, "/~") && x != shell.Substituted && !strings.Contains(x, "://") && c.base != "echo" && c.base != "printf" {
 			if len(c.Dirs) > 0 || path.IsAbs(x) {
 				dirs := c.Dirs
 				if len(dirs) == 0 {

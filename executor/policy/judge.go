@@ -39,7 +39,7 @@ func builtin(list verdict, reason, part string) finding {
 }
 
 func worse(a, b finding) finding {
-	if b.list > a.list {
+	if b.list > a.list || b.list == a.list && a.rule == "default" {
 		return b
 	}
 	return a
@@ -68,11 +68,13 @@ func (p *Policy) Judge(q Request) Verdict {
 			f = builtin(deny, "only reads are allowed now", "")
 		}
 	default:
-		f = builtin(ask, "no rule names this action", "")
 		for i := range p.rules {
 			if p.rules[i].tool == q.Action {
-				f = worse(finding{list: none}, found(&p.rules[i], ""))
+				f = worse(f, found(&p.rules[i], ""))
 			}
+		}
+		if f.list == none {
+			f = builtin(ask, "no rule names this action", "")
 		}
 	}
 	d := &v1.Decision{Verdict: v1.Decision_Verdict(f.list), Rule: f.rule, Source: f.source, Reason: f.reason, Part: f.part}
@@ -214,4 +216,4 @@ func saved(s shell.Script, cmd string) string {
 }
 
 // harmlessPrefix lists beginnings that are safe with any further words.
-var harmlessPrefix = map[string]bool{"git commit": true, "git add": true, "git switch": true, "go mod": true, "go get": true, "npm run": true}
+var harmlessPrefix = map[string]bool{"git add": true, "git switch": true}

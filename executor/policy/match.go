@@ -134,7 +134,7 @@ func (r *rule) covers(want, got parts) int {
 		}
 	}
 	for f := range want.flags {
-		if !got.flags[f] {
+		if !got.flags[f] && !spelled(want.names[0], f, got.flags) {
 			missing = true
 		}
 	}
@@ -151,4 +151,18 @@ func (r *rule) covers(want, got parts) int {
 		return 0
 	}
 	return 1
+}
+
+// spelled says whether a cluster of flags, as -rf, is there as single ones, in
+// whatever order and grouping. A long name behind one dash is no cluster.
+func spelled(program, cluster string, flags map[string]bool) bool {
+	if len(cluster) < 3 || len(cluster) > 5 || cluster[1] == '-' {
+		return false
+	}
+	for _, letter := range cluster[1:] {
+		if !flags[programs.SameFlag(program, "-"+string(letter))] {
+			return false
+		}
+	}
+	return true
 }

@@ -67,6 +67,9 @@ func (w *walker) fields(word *syntax.Word) []Word {
 	return b.done()
 }
 
+// Substituted is what a process substitution, <(…), leaves as a word.
+const Substituted = "/dev/fd/63"
+
 // builder puts words together from their parts.
 type builder struct {
 	w       *walker
@@ -126,7 +129,7 @@ func (b *builder) parts(parts []syntax.WordPart, quoted, first bool) {
 			b.w.maybe++
 			b.w.subshell(p.Stmts)
 			b.w.maybe--
-			b.add("/dev/fd/63")
+			b.add(Substituted)
 			b.some = true
 		case *syntax.ArithmExp:
 			b.w.arithm(p.X)
@@ -176,7 +179,7 @@ func (b *builder) literal(s string, quoted bool) {
 				b.add(s[i : i+1])
 			}
 		default:
-			if !quoted && (c == '*' || c == '?' || c == '[') {
+			if !quoted && (c == '*' || c == '?' || c == '[' && strings.Contains(s[i:], "]")) {
 				b.glob = true
 			}
 			b.add(s[i : i+1])

@@ -16,8 +16,13 @@ const example = `{"step_id":"s_8f3a","session_id":"x1","action":"run_command",
  "expect":{"exit_code":0,"artifacts":["report.xml"],"max_output_bytes":65536},
  "safety":{"network":"deny","writes":"workspace_only"},"mode":"sync"}`
 
+func decode(data []byte) (*v1.Step, error) {
+	step := new(v1.Step)
+	return step, UnmarshalJSON(data, step)
+}
+
 func TestStepInJSON(t *testing.T) {
-	step, err := DecodeStep([]byte(example))
+	step, err := decode([]byte(example))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +87,7 @@ func TestBadSteps(t *testing.T) {
 		{"cut JSON", `{"step_id":"s"`, v1.Error_invalid, "not valid"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			step, err := DecodeStep([]byte(c.json))
+			step, err := decode([]byte(c.json))
 			if err == nil {
 				_, err = Validate(step)
 			}
@@ -118,7 +123,7 @@ func TestUnknownBinaryField(t *testing.T) {
 }
 
 func TestDigestSeesEveryField(t *testing.T) {
-	step, err := DecodeStep([]byte(example))
+	step, err := decode([]byte(example))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +151,7 @@ func FuzzDecodeStep(f *testing.F) {
 	f.Add([]byte(`{"action":"read_file","args":{"path":["\u0000"]}}`))
 	f.Add([]byte(`{"step_id":"s","session_id":"x","action":"write_file","args":{"path":"a","content":"b","encoding":"base64"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		step, err := DecodeStep(data)
+		step, err := decode(data)
 		if err == nil {
 			_, err = Validate(step)
 		}

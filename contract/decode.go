@@ -58,13 +58,17 @@ func Schema(action string) (args protoreflect.MessageDescriptor, required []stri
 	return s.args.ProtoReflect().Descriptor(), s.required
 }
 
-// DecodeStep reads a Step from its JSON form. Unknown fields are errors.
-func DecodeStep(data []byte) (*v1.Step, error) {
-	var step v1.Step
-	if err := protojson.Unmarshal(data, &step); err != nil {
-		return nil, Errorf(v1.Error_invalid, "the step is not valid: %s", protoError(err))
+// MarshalJSON is a message in the contract's JSON mapping, with the names of harness.proto.
+func MarshalJSON(m proto.Message) ([]byte, error) {
+	return protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+}
+
+// UnmarshalJSON reads a message from its JSON form. Unknown fields are errors.
+func UnmarshalJSON(data []byte, m proto.Message) error {
+	if err := protojson.Unmarshal(data, m); err != nil {
+		return Errorf(v1.Error_invalid, "the JSON is not valid: %s", protoError(err))
 	}
-	return &step, nil
+	return nil
 }
 
 // protoError takes the library's unstable prefix and white space off its message.

@@ -128,13 +128,7 @@ func (s *session) checkChanges(tx *workspace.Tx, r *v1.StepResult) {
 
 // settle makes the outcome durable, lands or drops the changes, and tells everyone.
 func (s *session) settle(r *v1.StepResult, tx *workspace.Tx) *v1.StepResult {
-	if s.sandbox != nil {
-		for _, c := range s.sandbox.Capabilities() {
-			if c.Enforced {
-				r.Enforced = append(r.Enforced, c.Name)
-			}
-		}
-	}
+	r.Enforced = s.enforced
 	land := tx != nil && r.Changes != nil && r.Status != v1.Status_error && r.Status != v1.Status_denied
 	if !land {
 		if r.Status == v1.Status_denied || r.Status == v1.Status_error {
@@ -157,10 +151,10 @@ func (s *session) settle(r *v1.StepResult, tx *workspace.Tx) *v1.StepResult {
 		if err := tx.Land(); err != nil {
 			r.Changes = nil
 			fail(r, contract.Errorf(v1.Error_unavailable, "the changes could not be put in place: %v", err).WithHint("nothing was changed"))
+			if err := s.journal.Outcome(r); err != nil {
+				r.Notes = append(r.Notes, "the journal: "+err.Error())
+			}
 		}
-	}
-	if err := s.journal.Outcome(r); err != nil {
-		r.Notes = append(r.Notes, "the journal: "+err.Error())
 	}
 	s.finish(r)
 	return r

@@ -28,6 +28,7 @@ type session struct {
 	ws          *workspace.Workspace
 	sandbox     *sandbox.Sandbox // nil: none to be had here, sandboxErr says why
 	sandboxErr  error
+	enforced    []string        // names of the capabilities in force
 	ctx         context.Context // ends with the session
 	cancel      context.CancelFunc
 	wg          sync.WaitGroup // running steps
@@ -74,6 +75,13 @@ func (x *Executor) open(ctx context.Context, id string, p *policy.Policy) (_ *se
 	hide := append([]string{x.cfg.State}, x.cfg.Hide...)
 	s.sandbox, s.sandboxErr = sandbox.Start(ctx, sandbox.Config{Workspace: x.cfg.Workspace,
 		State: filepath.Join(dir, "sandbox"), Home: x.home, Hide: hide, Self: x.cfg.Self})
+	if s.sandbox != nil {
+		for _, c := range s.sandbox.Capabilities() {
+			if c.Enforced {
+				s.enforced = append(s.enforced, c.Name)
+			}
+		}
+	}
 	return s, nil
 }
 

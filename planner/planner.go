@@ -34,6 +34,7 @@ type Config struct {
 	Check     judge.Spec
 	Safety    *v1.Safety      // of every step; can only narrow
 	Notes     string          // the user's own
+	FromSeq   uint64          // the first event of the session that this run may cause
 	Steer     <-chan string   // messages typed while it works
 	Interrupt <-chan struct{} // ends what is going on now, not the run
 }

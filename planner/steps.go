@@ -162,7 +162,7 @@ func item(step *v1.Step, result *v1.StepResult) map[string]any {
 }
 
 func protoJSON(m proto.Message) json.RawMessage {
-	b, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	b, err := contract.MarshalJSON(m)
 	if err != nil {
 		panic("planner: " + err.Error())
 	}
@@ -341,14 +341,9 @@ func (r *run) assess(list []*call) error {
 func (r *run) watch() func() {
 	ctx, cancel := context.WithCancel(r.ctx)
 	done := make(chan struct{})
-	from := uint64(1)
-	r.Executor.Watch(ctx, &v1.WatchRequest{SessionId: r.Session.ID(), FromSeq: 1}, func(e *v1.Event) error {
-		from = e.Seq + 1
-		return nil
-	})
 	go func() {
 		defer close(done)
-		r.Executor.Watch(ctx, &v1.WatchRequest{SessionId: r.Session.ID(), FromSeq: from, Follow: true}, func(e *v1.Event) error {
+		r.Executor.Watch(ctx, &v1.WatchRequest{SessionId: r.Session.ID(), FromSeq: r.FromSeq, Follow: true}, func(e *v1.Event) error {
 			if o := e.GetOutput(); o != nil {
 				r.Surface.Output(e.StepId, o.Text)
 			}

@@ -175,7 +175,7 @@ func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg
 	interrupt := make(chan struct{}, 1)
 	go interrupts(ctx, interrupt, cancel)
 	report, err := planner.Run(ctx, planner.Config{Executor: x, Model: m, Session: s, Surface: surface, Workspace: opened.Workspace,
-		Task: task, Limits: limits, Check: check, Notes: userNotes(), Interrupt: interrupt})
+		Task: task, Limits: limits, Check: check, Notes: userNotes(), FromSeq: opened.LastSeq + 1, Interrupt: interrupt})
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,8 @@ type Store struct {
 	dir string
 	mu  sync.Mutex
 	db  *sqlite3.Conn
+	// stmts are the prepared statements, by their text.
+	stmts map[string]*sqlite3.Stmt
 }
 
 // Open opens or makes the store in dir. A database that is not one is set
@@ -85,7 +87,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the session store %s: %w", path, err)
 	}
-	return &Store{dir: dir, db: db}, nil
+	return &Store{dir: dir, db: db, stmts: map[string]*sqlite3.Stmt{}}, nil
 }
 
 func connect(path string) (*sqlite3.Conn, error) {
@@ -103,18 +105,27 @@ func connect(path string) (*sqlite3.Conn, error) {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.db.Close()
+	var errs []error
+	for _, st := range s.stmts {
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(append(errs, s.db.Close())...)
 }
 
 func (s *Store) exec(sql string, args []any, row func(*sqlite3.Stmt) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st, _, err := s.db.Prepare(sql)
-	if err != nil {
-		return err
+	st := s.stmts[sql]
+	if st == nil {
+		var err error
+		if st, _, err = s.db.Prepare(sql); err != nil {
+			return err
+		}
+		s.stmts[sql] = st
 	}
-	defer st.Close()
+	defer st.Reset()
 	for i, a := range args {
+		var err error
 		switch a := a.(type) {
 		case string:
 			err = st.BindText(i+1, a)

@@ -68,13 +68,6 @@ type eventData struct {
 	SessionID             string  `json:"session_id"`
 	RetryIn               float64 `json:"retry_in_s"`
 	Error                 string
-	CostUSD               float64 `json:"cost_usd"`
-	Turns, Steps          int
-	StopReason            string `json:"stop_reason"`
-	Usage                 struct {
-		InputTokens  int `json:"input_tokens"`
-		OutputTokens int `json:"output_tokens"`
-	}
 }
 
 // Event shows one event.

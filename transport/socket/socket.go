@@ -11,7 +11,6 @@ import (
 	"errors"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"harness/contract"
@@ -78,12 +77,9 @@ type strictJSON struct{}
 func (strictJSON) Name() string { return "json" }
 
 func (strictJSON) Marshal(m any) ([]byte, error) {
-	return protojson.MarshalOptions{UseProtoNames: true}.Marshal(m.(proto.Message))
+	return contract.MarshalJSON(m.(proto.Message))
 }
 
 func (strictJSON) Unmarshal(data []byte, m any) error {
-	if err := protojson.Unmarshal(data, m.(proto.Message)); err != nil {
-		return contract.Errorf(v1.Error_invalid, "%v", err)
-	}
-	return nil
+	return contract.UnmarshalJSON(data, m.(proto.Message))
 }

@@ -389,7 +389,7 @@ func (x Error_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Kind.Descriptor instead.
 func (Error_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{15, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{17, 0}
 }
 
 type Change_Kind int32
@@ -441,7 +441,7 @@ func (x Change_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Change_Kind.Descriptor instead.
 func (Change_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21, 0}
 }
 
 type Change_Type int32
@@ -493,7 +493,7 @@ func (x Change_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Change_Type.Descriptor instead.
 func (Change_Type) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19, 1}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21, 1}
 }
 
 type Decision_Verdict int32
@@ -545,7 +545,7 @@ func (x Decision_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Decision_Verdict.Descriptor instead.
 func (Decision_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25, 0}
 }
 
 type DecideRequest_Answer int32
@@ -594,7 +594,7 @@ func (x DecideRequest_Answer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Answer.Descriptor instead.
 func (DecideRequest_Answer) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37, 0}
 }
 
 type DecideRequest_Scope int32
@@ -643,7 +643,7 @@ func (x DecideRequest_Scope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Scope.Descriptor instead.
 func (DecideRequest_Scope) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35, 1}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37, 1}
 }
 
 // Step is one typed action.
@@ -1585,28 +1585,32 @@ func (x *RestoreArgs) GetDryRun() bool {
 }
 
 type StepResult struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	StepId        string                 `protobuf:"bytes,1,opt,name=step_id,proto3" json:"step_id,omitempty"`
-	SessionId     string                 `protobuf:"bytes,2,opt,name=session_id,proto3" json:"session_id,omitempty"`
-	Action        string                 `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
-	Status        Status                 `protobuf:"varint,4,opt,name=status,proto3,enum=harness.v1.Status" json:"status,omitempty"`
-	Error         *Error                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"` // why, for every status but ok and running
-	ExitCode      *int32                 `protobuf:"varint,6,opt,name=exit_code,proto3,oneof" json:"exit_code,omitempty"`
-	Signal        string                 `protobuf:"bytes,7,opt,name=signal,proto3" json:"signal,omitempty"` // the signal that ended the command, as "SIGKILL"
-	Output        *Output                `protobuf:"bytes,8,opt,name=output,proto3" json:"output,omitempty"`
-	File          *FileInfo              `protobuf:"bytes,9,opt,name=file,proto3" json:"file,omitempty"` // read_file, write_file, edit_file
-	Changes       *ChangeSet             `protobuf:"bytes,10,opt,name=changes,proto3" json:"changes,omitempty"`
-	Artifacts     []*Artifact            `protobuf:"bytes,11,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
-	Usage         *Usage                 `protobuf:"bytes,12,opt,name=usage,proto3" json:"usage,omitempty"`
-	Decision      *Decision              `protobuf:"bytes,13,opt,name=decision,proto3" json:"decision,omitempty"`
-	Enforced      []string               `protobuf:"bytes,14,rep,name=enforced,proto3" json:"enforced,omitempty"` // names of the capabilities in force
-	Limit         string                 `protobuf:"bytes,15,opt,name=limit,proto3" json:"limit,omitempty"`       // the limit that struck: time, memory, processes, cpu, file_size, output
-	Unmet         []string               `protobuf:"bytes,16,rep,name=unmet,proto3" json:"unmet,omitempty"`       // expectations that do not hold
-	Approval      *Approval              `protobuf:"bytes,17,opt,name=approval,proto3" json:"approval,omitempty"` // with awaiting_approval
-	AuditHead     string                 `protobuf:"bytes,18,opt,name=audit_head,proto3" json:"audit_head,omitempty"`
-	Notes         []string               `protobuf:"bytes,19,rep,name=notes,proto3" json:"notes,omitempty"` // for the model and the user: a looser match, a broken link, …
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	StepId           string                 `protobuf:"bytes,1,opt,name=step_id,proto3" json:"step_id,omitempty"`
+	SessionId        string                 `protobuf:"bytes,2,opt,name=session_id,proto3" json:"session_id,omitempty"`
+	Action           string                 `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
+	Status           Status                 `protobuf:"varint,4,opt,name=status,proto3,enum=harness.v1.Status" json:"status,omitempty"`
+	Error            *Error                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"` // why, for every status but ok and running
+	ExitCode         *int32                 `protobuf:"varint,6,opt,name=exit_code,proto3,oneof" json:"exit_code,omitempty"`
+	Signal           string                 `protobuf:"bytes,7,opt,name=signal,proto3" json:"signal,omitempty"` // the signal that ended the command, as "SIGKILL"
+	Output           *Output                `protobuf:"bytes,8,opt,name=output,proto3" json:"output,omitempty"`
+	File             *FileInfo              `protobuf:"bytes,9,opt,name=file,proto3" json:"file,omitempty"` // read_file, write_file, edit_file
+	Changes          *ChangeSet             `protobuf:"bytes,10,opt,name=changes,proto3" json:"changes,omitempty"`
+	Artifacts        []*Artifact            `protobuf:"bytes,11,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
+	Usage            *Usage                 `protobuf:"bytes,12,opt,name=usage,proto3" json:"usage,omitempty"`
+	Decision         *Decision              `protobuf:"bytes,13,opt,name=decision,proto3" json:"decision,omitempty"`
+	Enforced         []string               `protobuf:"bytes,14,rep,name=enforced,proto3" json:"enforced,omitempty"` // names of the capabilities in force
+	Limit            string                 `protobuf:"bytes,15,opt,name=limit,proto3" json:"limit,omitempty"`       // the limit that struck: time, memory, processes, cpu, file_size, output
+	Unmet            []string               `protobuf:"bytes,16,rep,name=unmet,proto3" json:"unmet,omitempty"`       // expectations that do not hold
+	Approval         *Approval              `protobuf:"bytes,17,opt,name=approval,proto3" json:"approval,omitempty"` // with awaiting_approval
+	AuditHead        string                 `protobuf:"bytes,18,opt,name=audit_head,proto3" json:"audit_head,omitempty"`
+	Notes            []string               `protobuf:"bytes,19,rep,name=notes,proto3" json:"notes,omitempty"` // for the model and the user: a looser match, a broken link, …
+	Execs            []*Exec                `protobuf:"bytes,20,rep,name=execs,proto3" json:"execs,omitempty"` // programs that the step started, or was refused; may be cut to the first 200
+	ExecsTotal       uint32                 `protobuf:"varint,21,opt,name=execs_total,proto3" json:"execs_total,omitempty"`
+	Connections      []*Connection          `protobuf:"bytes,22,rep,name=connections,proto3" json:"connections,omitempty"` // connections that the step made, or was refused; may be cut to the first 200
+	ConnectionsTotal uint32                 `protobuf:"varint,23,opt,name=connections_total,proto3" json:"connections_total,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *StepResult) Reset() {
@@ -1772,6 +1776,236 @@ func (x *StepResult) GetNotes() []string {
 	return nil
 }
 
+func (x *StepResult) GetExecs() []*Exec {
+	if x != nil {
+		return x.Execs
+	}
+	return nil
+}
+
+func (x *StepResult) GetExecsTotal() uint32 {
+	if x != nil {
+		return x.ExecsTotal
+	}
+	return 0
+}
+
+func (x *StepResult) GetConnections() []*Connection {
+	if x != nil {
+		return x.Connections
+	}
+	return nil
+}
+
+func (x *StepResult) GetConnectionsTotal() uint32 {
+	if x != nil {
+		return x.ConnectionsTotal
+	}
+	return 0
+}
+
+// Exec is one program as the exec gate saw it, before its first instruction.
+type Exec struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Program       string                 `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"` // the file that was executed
+	Argv          []string               `protobuf:"bytes,2,rep,name=argv,proto3" json:"argv,omitempty"`       // may be cut to the first 4 KiB
+	Cwd           string                 `protobuf:"bytes,3,opt,name=cwd,proto3" json:"cwd,omitempty"`
+	Started       *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started,proto3" json:"started,omitempty"`
+	WallMs        float64                `protobuf:"fixed64,5,opt,name=wall_ms,proto3" json:"wall_ms,omitempty"`
+	CpuMs         float64                `protobuf:"fixed64,6,opt,name=cpu_ms,proto3" json:"cpu_ms,omitempty"`
+	ExitCode      *int32                 `protobuf:"varint,7,opt,name=exit_code,proto3,oneof" json:"exit_code,omitempty"` // 128 and the signal's number where one ended it
+	Refused       *Decision              `protobuf:"bytes,8,opt,name=refused,proto3" json:"refused,omitempty"`            // set where the gate refused it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exec) Reset() {
+	*x = Exec{}
+	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exec) ProtoMessage() {}
+
+func (x *Exec) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exec.ProtoReflect.Descriptor instead.
+func (*Exec) Descriptor() ([]byte, []int) {
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Exec) GetProgram() string {
+	if x != nil {
+		return x.Program
+	}
+	return ""
+}
+
+func (x *Exec) GetArgv() []string {
+	if x != nil {
+		return x.Argv
+	}
+	return nil
+}
+
+func (x *Exec) GetCwd() string {
+	if x != nil {
+		return x.Cwd
+	}
+	return ""
+}
+
+func (x *Exec) GetStarted() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Started
+	}
+	return nil
+}
+
+func (x *Exec) GetWallMs() float64 {
+	if x != nil {
+		return x.WallMs
+	}
+	return 0
+}
+
+func (x *Exec) GetCpuMs() float64 {
+	if x != nil {
+		return x.CpuMs
+	}
+	return 0
+}
+
+func (x *Exec) GetExitCode() int32 {
+	if x != nil && x.ExitCode != nil {
+		return *x.ExitCode
+	}
+	return 0
+}
+
+func (x *Exec) GetRefused() *Decision {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
+// Connection is one connection as the proxy saw it.
+type Connection struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          string                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"` // as the command named it
+	Port          uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
+	Protocol      string                 `protobuf:"bytes,3,opt,name=protocol,proto3" json:"protocol,omitempty"` // http, connect, socks5
+	Address       string                 `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`   // the address that was connected to
+	Started       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=started,proto3" json:"started,omitempty"`
+	SentBytes     uint64                 `protobuf:"varint,6,opt,name=sent_bytes,proto3" json:"sent_bytes,omitempty"`
+	ReceivedBytes uint64                 `protobuf:"varint,7,opt,name=received_bytes,proto3" json:"received_bytes,omitempty"`
+	Refused       *Decision              `protobuf:"bytes,8,opt,name=refused,proto3" json:"refused,omitempty"` // set where the proxy refused it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Connection) Reset() {
+	*x = Connection{}
+	mi := &file_harness_v1_harness_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Connection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Connection) ProtoMessage() {}
+
+func (x *Connection) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_v1_harness_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Connection.ProtoReflect.Descriptor instead.
+func (*Connection) Descriptor() ([]byte, []int) {
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Connection) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Connection) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *Connection) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
+func (x *Connection) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Connection) GetStarted() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Started
+	}
+	return nil
+}
+
+func (x *Connection) GetSentBytes() uint64 {
+	if x != nil {
+		return x.SentBytes
+	}
+	return 0
+}
+
+func (x *Connection) GetReceivedBytes() uint64 {
+	if x != nil {
+		return x.ReceivedBytes
+	}
+	return 0
+}
+
+func (x *Connection) GetRefused() *Decision {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
 type Error struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          Error_Kind             `protobuf:"varint,1,opt,name=kind,proto3,enum=harness.v1.Error_Kind" json:"kind,omitempty"`
@@ -1784,7 +2018,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	mi := &file_harness_v1_harness_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1796,7 +2030,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	mi := &file_harness_v1_harness_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1809,7 +2043,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{15}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Error) GetKind() Error_Kind {
@@ -1854,7 +2088,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_harness_v1_harness_proto_msgTypes[16]
+	mi := &file_harness_v1_harness_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1866,7 +2100,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[16]
+	mi := &file_harness_v1_harness_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1879,7 +2113,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{16}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Output) GetText() string {
@@ -1925,7 +2159,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_harness_v1_harness_proto_msgTypes[17]
+	mi := &file_harness_v1_harness_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2171,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[17]
+	mi := &file_harness_v1_harness_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2184,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{17}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *FileInfo) GetPath() string {
@@ -2013,7 +2247,7 @@ type ChangeSet struct {
 
 func (x *ChangeSet) Reset() {
 	*x = ChangeSet{}
-	mi := &file_harness_v1_harness_proto_msgTypes[18]
+	mi := &file_harness_v1_harness_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2259,7 @@ func (x *ChangeSet) String() string {
 func (*ChangeSet) ProtoMessage() {}
 
 func (x *ChangeSet) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[18]
+	mi := &file_harness_v1_harness_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2272,7 @@ func (x *ChangeSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeSet.ProtoReflect.Descriptor instead.
 func (*ChangeSet) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{18}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ChangeSet) GetChanges() []*Change {
@@ -2078,7 +2312,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_harness_v1_harness_proto_msgTypes[19]
+	mi := &file_harness_v1_harness_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2324,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[19]
+	mi := &file_harness_v1_harness_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2337,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Change) GetKind() Change_Kind {
@@ -2173,7 +2407,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_harness_v1_harness_proto_msgTypes[20]
+	mi := &file_harness_v1_harness_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2185,7 +2419,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[20]
+	mi := &file_harness_v1_harness_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2198,7 +2432,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{20}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Conflict) GetPath() string {
@@ -2234,7 +2468,7 @@ type Artifact struct {
 
 func (x *Artifact) Reset() {
 	*x = Artifact{}
-	mi := &file_harness_v1_harness_proto_msgTypes[21]
+	mi := &file_harness_v1_harness_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2246,7 +2480,7 @@ func (x *Artifact) String() string {
 func (*Artifact) ProtoMessage() {}
 
 func (x *Artifact) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[21]
+	mi := &file_harness_v1_harness_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2259,7 +2493,7 @@ func (x *Artifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
 func (*Artifact) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Artifact) GetName() string {
@@ -2301,7 +2535,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_harness_v1_harness_proto_msgTypes[22]
+	mi := &file_harness_v1_harness_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2313,7 +2547,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[22]
+	mi := &file_harness_v1_harness_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2326,7 +2560,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{22}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Usage) GetWallMs() float64 {
@@ -2364,7 +2598,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_harness_v1_harness_proto_msgTypes[23]
+	mi := &file_harness_v1_harness_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2610,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[23]
+	mi := &file_harness_v1_harness_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2623,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Decision) GetVerdict() Decision_Verdict {
@@ -2444,7 +2678,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_harness_v1_harness_proto_msgTypes[24]
+	mi := &file_harness_v1_harness_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2690,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[24]
+	mi := &file_harness_v1_harness_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2703,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Approval) GetApprovalId() string {
@@ -2548,7 +2782,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	mi := &file_harness_v1_harness_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2560,7 +2794,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	mi := &file_harness_v1_harness_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2573,7 +2807,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -2700,7 +2934,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	mi := &file_harness_v1_harness_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2712,7 +2946,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	mi := &file_harness_v1_harness_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2725,7 +2959,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{26}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StepStarted) GetAction() string {
@@ -2752,7 +2986,7 @@ type OutputChunk struct {
 
 func (x *OutputChunk) Reset() {
 	*x = OutputChunk{}
-	mi := &file_harness_v1_harness_proto_msgTypes[27]
+	mi := &file_harness_v1_harness_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2764,7 +2998,7 @@ func (x *OutputChunk) String() string {
 func (*OutputChunk) ProtoMessage() {}
 
 func (x *OutputChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[27]
+	mi := &file_harness_v1_harness_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2777,7 +3011,7 @@ func (x *OutputChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputChunk.ProtoReflect.Descriptor instead.
 func (*OutputChunk) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OutputChunk) GetOffset() uint64 {
@@ -2805,7 +3039,7 @@ type Capability struct {
 
 func (x *Capability) Reset() {
 	*x = Capability{}
-	mi := &file_harness_v1_harness_proto_msgTypes[28]
+	mi := &file_harness_v1_harness_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2817,7 +3051,7 @@ func (x *Capability) String() string {
 func (*Capability) ProtoMessage() {}
 
 func (x *Capability) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[28]
+	mi := &file_harness_v1_harness_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2830,7 +3064,7 @@ func (x *Capability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capability.ProtoReflect.Descriptor instead.
 func (*Capability) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Capability) GetName() string {
@@ -2868,7 +3102,7 @@ type OpenRequest struct {
 
 func (x *OpenRequest) Reset() {
 	*x = OpenRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[29]
+	mi := &file_harness_v1_harness_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2880,7 +3114,7 @@ func (x *OpenRequest) String() string {
 func (*OpenRequest) ProtoMessage() {}
 
 func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[29]
+	mi := &file_harness_v1_harness_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2893,7 +3127,7 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
 func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *OpenRequest) GetSessionId() string {
@@ -2955,7 +3189,7 @@ type OpenResponse struct {
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[30]
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2967,7 +3201,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[30]
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2980,7 +3214,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *OpenResponse) GetSessionId() string {
@@ -3055,7 +3289,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[31]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3067,7 +3301,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[31]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3080,7 +3314,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{31}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SubmitRequest) GetStep() *Step {
@@ -3099,7 +3333,7 @@ type SubmitResponse struct {
 
 func (x *SubmitResponse) Reset() {
 	*x = SubmitResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3111,7 +3345,7 @@ func (x *SubmitResponse) String() string {
 func (*SubmitResponse) ProtoMessage() {}
 
 func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3124,7 +3358,7 @@ func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResponse.ProtoReflect.Descriptor instead.
 func (*SubmitResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SubmitResponse) GetResult() *StepResult {
@@ -3145,7 +3379,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3391,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3404,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -3203,7 +3437,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3215,7 +3449,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3228,7 +3462,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WatchResponse) GetEvent() *Event {
@@ -3254,7 +3488,7 @@ type DecideRequest struct {
 
 func (x *DecideRequest) Reset() {
 	*x = DecideRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3266,7 +3500,7 @@ func (x *DecideRequest) String() string {
 func (*DecideRequest) ProtoMessage() {}
 
 func (x *DecideRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3279,7 +3513,7 @@ func (x *DecideRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideRequest.ProtoReflect.Descriptor instead.
 func (*DecideRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DecideRequest) GetSessionId() string {
@@ -3348,7 +3582,7 @@ type DecideResponse struct {
 
 func (x *DecideResponse) Reset() {
 	*x = DecideResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3360,7 +3594,7 @@ func (x *DecideResponse) String() string {
 func (*DecideResponse) ProtoMessage() {}
 
 func (x *DecideResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3373,7 +3607,7 @@ func (x *DecideResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideResponse.ProtoReflect.Descriptor instead.
 func (*DecideResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DecideResponse) GetAccepted() bool {
@@ -3399,7 +3633,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3411,7 +3645,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3424,7 +3658,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CloseRequest) GetSessionId() string {
@@ -3442,7 +3676,7 @@ type CloseResponse struct {
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3454,7 +3688,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3467,7 +3701,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
 }
 
 var File_harness_v1_harness_proto protoreflect.FileDescriptor
@@ -3568,7 +3802,7 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\ato_step\x18\x01 \x01(\tR\ato_step\x12\x10\n" +
 	"\x03all\x18\x02 \x01(\bR\x03all\x12\x12\n" +
 	"\x04redo\x18\x03 \x01(\bR\x04redo\x12\x18\n" +
-	"\adry_run\x18\x04 \x01(\bR\adry_run\"\xc2\x05\n" +
+	"\adry_run\x18\x04 \x01(\bR\adry_run\"\xf4\x06\n" +
 	"\n" +
 	"StepResult\x12\x18\n" +
 	"\astep_id\x18\x01 \x01(\tR\astep_id\x12\x1e\n" +
@@ -3594,9 +3828,36 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\n" +
 	"audit_head\x18\x12 \x01(\tR\n" +
 	"audit_head\x12\x14\n" +
-	"\x05notes\x18\x13 \x03(\tR\x05notesB\f\n" +
+	"\x05notes\x18\x13 \x03(\tR\x05notes\x12&\n" +
+	"\x05execs\x18\x14 \x03(\v2\x10.harness.v1.ExecR\x05execs\x12 \n" +
+	"\vexecs_total\x18\x15 \x01(\rR\vexecs_total\x128\n" +
+	"\vconnections\x18\x16 \x03(\v2\x16.harness.v1.ConnectionR\vconnections\x12,\n" +
+	"\x11connections_total\x18\x17 \x01(\rR\x11connections_totalB\f\n" +
 	"\n" +
-	"_exit_code\"\xb7\x03\n" +
+	"_exit_code\"\x8f\x02\n" +
+	"\x04Exec\x12\x18\n" +
+	"\aprogram\x18\x01 \x01(\tR\aprogram\x12\x12\n" +
+	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
+	"\x03cwd\x18\x03 \x01(\tR\x03cwd\x124\n" +
+	"\astarted\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x12\x18\n" +
+	"\awall_ms\x18\x05 \x01(\x01R\awall_ms\x12\x16\n" +
+	"\x06cpu_ms\x18\x06 \x01(\x01R\x06cpu_ms\x12!\n" +
+	"\texit_code\x18\a \x01(\x05H\x00R\texit_code\x88\x01\x01\x12.\n" +
+	"\arefused\x18\b \x01(\v2\x14.harness.v1.DecisionR\arefusedB\f\n" +
+	"\n" +
+	"_exit_code\"\x98\x02\n" +
+	"\n" +
+	"Connection\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\tR\x04host\x12\x12\n" +
+	"\x04port\x18\x02 \x01(\rR\x04port\x12\x1a\n" +
+	"\bprotocol\x18\x03 \x01(\tR\bprotocol\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x124\n" +
+	"\astarted\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x12\x1e\n" +
+	"\n" +
+	"sent_bytes\x18\x06 \x01(\x04R\n" +
+	"sent_bytes\x12&\n" +
+	"\x0ereceived_bytes\x18\a \x01(\x04R\x0ereceived_bytes\x12.\n" +
+	"\arefused\x18\b \x01(\v2\x14.harness.v1.DecisionR\arefused\"\xb7\x03\n" +
 	"\x05Error\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.harness.v1.Error.KindR\x04kind\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
@@ -3823,7 +4084,7 @@ func file_harness_v1_harness_proto_rawDescGZIP() []byte {
 }
 
 var file_harness_v1_harness_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_harness_v1_harness_proto_goTypes = []any{
 	(Status)(0),                   // 0: harness.v1.Status
 	(Step_Mode)(0),                // 1: harness.v1.Step.Mode
@@ -3851,90 +4112,98 @@ var file_harness_v1_harness_proto_goTypes = []any{
 	(*DiffArgs)(nil),              // 23: harness.v1.DiffArgs
 	(*RestoreArgs)(nil),           // 24: harness.v1.RestoreArgs
 	(*StepResult)(nil),            // 25: harness.v1.StepResult
-	(*Error)(nil),                 // 26: harness.v1.Error
-	(*Output)(nil),                // 27: harness.v1.Output
-	(*FileInfo)(nil),              // 28: harness.v1.FileInfo
-	(*ChangeSet)(nil),             // 29: harness.v1.ChangeSet
-	(*Change)(nil),                // 30: harness.v1.Change
-	(*Conflict)(nil),              // 31: harness.v1.Conflict
-	(*Artifact)(nil),              // 32: harness.v1.Artifact
-	(*Usage)(nil),                 // 33: harness.v1.Usage
-	(*Decision)(nil),              // 34: harness.v1.Decision
-	(*Approval)(nil),              // 35: harness.v1.Approval
-	(*Event)(nil),                 // 36: harness.v1.Event
-	(*StepStarted)(nil),           // 37: harness.v1.StepStarted
-	(*OutputChunk)(nil),           // 38: harness.v1.OutputChunk
-	(*Capability)(nil),            // 39: harness.v1.Capability
-	(*OpenRequest)(nil),           // 40: harness.v1.OpenRequest
-	(*OpenResponse)(nil),          // 41: harness.v1.OpenResponse
-	(*SubmitRequest)(nil),         // 42: harness.v1.SubmitRequest
-	(*SubmitResponse)(nil),        // 43: harness.v1.SubmitResponse
-	(*WatchRequest)(nil),          // 44: harness.v1.WatchRequest
-	(*WatchResponse)(nil),         // 45: harness.v1.WatchResponse
-	(*DecideRequest)(nil),         // 46: harness.v1.DecideRequest
-	(*DecideResponse)(nil),        // 47: harness.v1.DecideResponse
-	(*CloseRequest)(nil),          // 48: harness.v1.CloseRequest
-	(*CloseResponse)(nil),         // 49: harness.v1.CloseResponse
-	nil,                           // 50: harness.v1.RunCommandArgs.EnvEntry
-	(*structpb.Struct)(nil),       // 51: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 52: google.protobuf.Timestamp
+	(*Exec)(nil),                  // 26: harness.v1.Exec
+	(*Connection)(nil),            // 27: harness.v1.Connection
+	(*Error)(nil),                 // 28: harness.v1.Error
+	(*Output)(nil),                // 29: harness.v1.Output
+	(*FileInfo)(nil),              // 30: harness.v1.FileInfo
+	(*ChangeSet)(nil),             // 31: harness.v1.ChangeSet
+	(*Change)(nil),                // 32: harness.v1.Change
+	(*Conflict)(nil),              // 33: harness.v1.Conflict
+	(*Artifact)(nil),              // 34: harness.v1.Artifact
+	(*Usage)(nil),                 // 35: harness.v1.Usage
+	(*Decision)(nil),              // 36: harness.v1.Decision
+	(*Approval)(nil),              // 37: harness.v1.Approval
+	(*Event)(nil),                 // 38: harness.v1.Event
+	(*StepStarted)(nil),           // 39: harness.v1.StepStarted
+	(*OutputChunk)(nil),           // 40: harness.v1.OutputChunk
+	(*Capability)(nil),            // 41: harness.v1.Capability
+	(*OpenRequest)(nil),           // 42: harness.v1.OpenRequest
+	(*OpenResponse)(nil),          // 43: harness.v1.OpenResponse
+	(*SubmitRequest)(nil),         // 44: harness.v1.SubmitRequest
+	(*SubmitResponse)(nil),        // 45: harness.v1.SubmitResponse
+	(*WatchRequest)(nil),          // 46: harness.v1.WatchRequest
+	(*WatchResponse)(nil),         // 47: harness.v1.WatchResponse
+	(*DecideRequest)(nil),         // 48: harness.v1.DecideRequest
+	(*DecideResponse)(nil),        // 49: harness.v1.DecideResponse
+	(*CloseRequest)(nil),          // 50: harness.v1.CloseRequest
+	(*CloseResponse)(nil),         // 51: harness.v1.CloseResponse
+	nil,                           // 52: harness.v1.RunCommandArgs.EnvEntry
+	(*structpb.Struct)(nil),       // 53: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
 }
 var file_harness_v1_harness_proto_depIdxs = []int32{
-	51, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
+	53, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
 	12, // 1: harness.v1.Step.expect:type_name -> harness.v1.Expect
 	13, // 2: harness.v1.Step.safety:type_name -> harness.v1.Safety
 	1,  // 3: harness.v1.Step.mode:type_name -> harness.v1.Step.Mode
 	2,  // 4: harness.v1.Safety.network:type_name -> harness.v1.Safety.Network
 	3,  // 5: harness.v1.Safety.writes:type_name -> harness.v1.Safety.Writes
 	4,  // 6: harness.v1.WriteFileArgs.encoding:type_name -> harness.v1.WriteFileArgs.Encoding
-	50, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
+	52, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
 	0,  // 8: harness.v1.StepResult.status:type_name -> harness.v1.Status
-	26, // 9: harness.v1.StepResult.error:type_name -> harness.v1.Error
-	27, // 10: harness.v1.StepResult.output:type_name -> harness.v1.Output
-	28, // 11: harness.v1.StepResult.file:type_name -> harness.v1.FileInfo
-	29, // 12: harness.v1.StepResult.changes:type_name -> harness.v1.ChangeSet
-	32, // 13: harness.v1.StepResult.artifacts:type_name -> harness.v1.Artifact
-	33, // 14: harness.v1.StepResult.usage:type_name -> harness.v1.Usage
-	34, // 15: harness.v1.StepResult.decision:type_name -> harness.v1.Decision
-	35, // 16: harness.v1.StepResult.approval:type_name -> harness.v1.Approval
-	5,  // 17: harness.v1.Error.kind:type_name -> harness.v1.Error.Kind
-	30, // 18: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
-	31, // 19: harness.v1.ChangeSet.conflicts:type_name -> harness.v1.Conflict
-	6,  // 20: harness.v1.Change.kind:type_name -> harness.v1.Change.Kind
-	7,  // 21: harness.v1.Change.type:type_name -> harness.v1.Change.Type
-	8,  // 22: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
-	34, // 23: harness.v1.Approval.decision:type_name -> harness.v1.Decision
-	52, // 24: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
-	52, // 25: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
-	37, // 26: harness.v1.Event.started:type_name -> harness.v1.StepStarted
-	38, // 27: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
-	25, // 28: harness.v1.Event.finished:type_name -> harness.v1.StepResult
-	35, // 29: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
-	46, // 30: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
-	34, // 31: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
-	13, // 32: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
-	39, // 33: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
-	11, // 34: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
-	25, // 35: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
-	36, // 36: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
-	9,  // 37: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
-	10, // 38: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
-	46, // 39: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
-	40, // 40: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
-	42, // 41: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
-	44, // 42: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
-	46, // 43: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
-	48, // 44: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
-	41, // 45: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
-	43, // 46: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
-	45, // 47: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
-	47, // 48: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
-	49, // 49: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
-	45, // [45:50] is the sub-list for method output_type
-	40, // [40:45] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	28, // 9: harness.v1.StepResult.error:type_name -> harness.v1.Error
+	29, // 10: harness.v1.StepResult.output:type_name -> harness.v1.Output
+	30, // 11: harness.v1.StepResult.file:type_name -> harness.v1.FileInfo
+	31, // 12: harness.v1.StepResult.changes:type_name -> harness.v1.ChangeSet
+	34, // 13: harness.v1.StepResult.artifacts:type_name -> harness.v1.Artifact
+	35, // 14: harness.v1.StepResult.usage:type_name -> harness.v1.Usage
+	36, // 15: harness.v1.StepResult.decision:type_name -> harness.v1.Decision
+	37, // 16: harness.v1.StepResult.approval:type_name -> harness.v1.Approval
+	26, // 17: harness.v1.StepResult.execs:type_name -> harness.v1.Exec
+	27, // 18: harness.v1.StepResult.connections:type_name -> harness.v1.Connection
+	54, // 19: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
+	36, // 20: harness.v1.Exec.refused:type_name -> harness.v1.Decision
+	54, // 21: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
+	36, // 22: harness.v1.Connection.refused:type_name -> harness.v1.Decision
+	5,  // 23: harness.v1.Error.kind:type_name -> harness.v1.Error.Kind
+	32, // 24: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
+	33, // 25: harness.v1.ChangeSet.conflicts:type_name -> harness.v1.Conflict
+	6,  // 26: harness.v1.Change.kind:type_name -> harness.v1.Change.Kind
+	7,  // 27: harness.v1.Change.type:type_name -> harness.v1.Change.Type
+	8,  // 28: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
+	36, // 29: harness.v1.Approval.decision:type_name -> harness.v1.Decision
+	54, // 30: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
+	54, // 31: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
+	39, // 32: harness.v1.Event.started:type_name -> harness.v1.StepStarted
+	40, // 33: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
+	25, // 34: harness.v1.Event.finished:type_name -> harness.v1.StepResult
+	37, // 35: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
+	48, // 36: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
+	36, // 37: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
+	13, // 38: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
+	41, // 39: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
+	11, // 40: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
+	25, // 41: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
+	38, // 42: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
+	9,  // 43: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
+	10, // 44: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
+	48, // 45: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
+	42, // 46: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
+	44, // 47: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
+	46, // 48: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
+	48, // 49: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
+	50, // 50: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
+	43, // 51: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
+	45, // 52: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
+	47, // 53: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
+	49, // 54: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
+	51, // 55: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
+	51, // [51:56] is the sub-list for method output_type
+	46, // [46:51] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_harness_v1_harness_proto_init() }
@@ -3944,7 +4213,8 @@ func file_harness_v1_harness_proto_init() {
 	}
 	file_harness_v1_harness_proto_msgTypes[1].OneofWrappers = []any{}
 	file_harness_v1_harness_proto_msgTypes[14].OneofWrappers = []any{}
-	file_harness_v1_harness_proto_msgTypes[25].OneofWrappers = []any{
+	file_harness_v1_harness_proto_msgTypes[15].OneofWrappers = []any{}
+	file_harness_v1_harness_proto_msgTypes[27].OneofWrappers = []any{
 		(*Event_Started)(nil),
 		(*Event_Output)(nil),
 		(*Event_Finished)(nil),
@@ -3957,7 +4227,7 @@ func file_harness_v1_harness_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_v1_harness_proto_rawDesc), len(file_harness_v1_harness_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   40,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -57,7 +57,7 @@ func (x *Executor) open(ctx context.Context, id string, p *policy.Policy) (_ *se
 	if s.lock, err = takeLease(dir); err != nil {
 		return nil, err
 	}
-	if s.journal, err = journal.Open(dir); err != nil {
+	if s.journal, err = journal.Open(dir, x.cfg.Workspace); err != nil {
 		return nil, contract.Errorf(v1.Error_unavailable, "%v", err)
 	}
 	if err := s.checkWorkspace(); err != nil {
@@ -74,7 +74,7 @@ func (x *Executor) open(ctx context.Context, id string, p *policy.Policy) (_ *se
 	}
 	hide := append([]string{x.cfg.State}, x.cfg.Hide...)
 	s.sandbox, s.sandboxErr = sandbox.Start(ctx, sandbox.Config{Workspace: x.cfg.Workspace,
-		State: filepath.Join(dir, "sandbox"), Home: x.home, Hide: hide, Self: x.cfg.Self})
+		State: filepath.Join(dir, "sandbox"), Home: x.home, Hide: hide, Self: x.cfg.Self, Memory: filepath.Join(x.cfg.State, "sandbox.json")})
 	if s.sandbox != nil {
 		for _, c := range s.sandbox.Capabilities() {
 			if c.Enforced {
@@ -85,15 +85,13 @@ func (x *Executor) open(ctx context.Context, id string, p *policy.Policy) (_ *se
 	return s, nil
 }
 
-// checkWorkspace binds a new session to its workspace, and refuses to resume it in another.
+// checkWorkspace refuses to resume a session in another workspace.
 func (s *session) checkWorkspace() error {
-	was, err := s.journal.Meta("workspace")
-	switch {
-	case err != nil:
+	was, err := s.journal.Workspace()
+	if err != nil {
 		return contract.Errorf(v1.Error_unavailable, "the journal: %v", err)
-	case was == "":
-		return s.journal.SetMeta("workspace", s.x.cfg.Workspace)
-	case was != s.x.cfg.Workspace:
+	}
+	if was != s.x.cfg.Workspace {
 		return contract.Errorf(v1.Error_invalid, "the session %s belongs to %s", s.id, was).WithField("workspace")
 	}
 	return nil

@@ -40,6 +40,7 @@ func run() error {
 	defer os.RemoveAll(tmp)
 	program := filepath.Join(tmp, "harness")
 	build := exec.Command("go", "build", "-o", program, "./cmd/harness")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -16,8 +16,8 @@ import (
 	"harness/transport/socket"
 )
 
-// secret is the names of variables that the executor has no business to know.
-var secret = regexp.MustCompile(`(?i)(_API_KEY|_TOKEN|SECRET|PASSWORD)`)
+// secrets are parts of the names of variables that the executor has no business to know.
+var secrets = []string{"_API_KEY", "_TOKEN", "SECRET", "PASSWORD"}
 
 // startExecutor starts the executor as a child process, joined by a socket pair.
 func startExecutor(dir string, f policyFlags) (contract.Executor, func() error, error) {
@@ -42,7 +42,8 @@ func startExecutor(dir string, f policyFlags) (contract.Executor, func() error, 
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.Stderr = os.Stderr
 	for _, kv := range os.Environ() {
-		if name, _, _ := strings.Cut(kv, "="); !secret.MatchString(name) {
+		name, _, _ := strings.Cut(strings.ToUpper(kv), "=")
+		if !slices.ContainsFunc(secrets, func(part string) bool { return strings.Contains(name, part) }) {
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}

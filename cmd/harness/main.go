@@ -54,8 +54,13 @@ func main() {
 }
 
 func run(args []string) int {
-	var c cli
-	parser, err := kong.New(&c, kong.Name("harness"), kong.Description("A coding agent in two processes: a planner without hands and an executor under your policy.\n\n"+exitHelp),
+	var commands any = new(cli)
+	if len(args) > 0 && args[0] == "executor" { // what a planner starts need not learn all the others
+		commands = new(struct {
+			Executor executorCmd `cmd:"" help:"Serve the contract to a planner."`
+		})
+	}
+	parser, err := kong.New(commands, kong.Name("harness"), kong.Description("A coding agent in two processes: a planner without hands and an executor under your policy.\n\n"+exitHelp),
 		kong.UsageOnError(), kong.Exit(func(code int) { os.Exit(code) }))
 	if err != nil {
 		panic(err)

@@ -7,7 +7,10 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/ncruces/go-sqlite3"
@@ -29,48 +32,88 @@ CREATE INDEX IF NOT EXISTS approval_step ON approval (step_id);
 
 // Journal is one session's database. Its methods may be called from many goroutines.
 type Journal struct {
+	dir   string
+	owner string // the workspace that a new journal is bound to
 	mu    sync.Mutex
-	db    *sqlite3.Conn
+	db    *sqlite3.Conn // nil until there is something to write or to read
 	stmts map[string]*sqlite3.Stmt
 	seq   uint64
 }
 
-// Open opens or makes the journal in dir.
-func Open(dir string) (*Journal, error) {
-	db, err := sqlite3.Open("file:" + filepath.Join(dir, "journal.db") +
-		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)")
-	if err != nil {
-		return nil, fmt.Errorf("the journal in %s: %w", dir, err)
+// Open opens the journal in dir. A new one is made when the first record comes:
+// a session without a step leaves none. It belongs to a workspace for good.
+func Open(dir, workspace string) (*Journal, error) {
+	j := &Journal{dir: dir, owner: workspace, stmts: map[string]*sqlite3.Stmt{}}
+	if _, err := os.Stat(j.file()); errors.Is(err, os.ErrNotExist) {
+		return j, nil
 	}
-	j := &Journal{db: db, stmts: map[string]*sqlite3.Stmt{}}
-	if err := db.Exec(schema); err != nil {
-		db.Close()
-		return nil, fmt.Errorf("the journal in %s is damaged or not ours: %w", dir, err)
-	}
-	err = j.query("SELECT coalesce(max(seq), 0) FROM event", nil, func(s *sqlite3.Stmt) error {
-		j.seq = uint64(s.ColumnInt64(0))
-		return nil
-	})
-	if err != nil {
-		db.Close()
+	if err := j.connect(); err != nil {
 		return nil, err
 	}
 	return j, nil
+}
+
+func (j *Journal) file() string { return filepath.Join(j.dir, "journal.db") }
+
+func (j *Journal) connect() error {
+	db, err := sqlite3.Open("file:" + (&url.URL{Path: j.file()}).EscapedPath() +
+		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)")
+	if err != nil {
+		return fmt.Errorf("the journal in %s: %w", j.dir, err)
+	}
+	j.db = db
+	// What is in the write-ahead log is as durable there; the next one who opens it goes on from it.
+	if _, err = db.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err == nil {
+		err = db.Exec(schema)
+	}
+	if err == nil {
+		err = j.query("INSERT INTO meta VALUES ('workspace', ?) ON CONFLICT DO NOTHING", []any{j.owner}, nil)
+	}
+	if err != nil {
+		err = fmt.Errorf("the journal in %s is damaged or not ours: %w", j.dir, err)
+	} else {
+		err = j.query("SELECT coalesce(max(seq), 0) FROM event", nil, func(s *sqlite3.Stmt) error {
+			j.seq = uint64(s.ColumnInt64(0))
+			return nil
+		})
+	}
+	if err != nil {
+		return errors.Join(err, j.shut())
+	}
+	return nil
 }
 
 // Close closes the database.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.db == nil {
+		return nil
+	}
+	return j.shut()
+}
+
+func (j *Journal) shut() error {
 	var errs []error
 	for _, s := range j.stmts {
 		errs = append(errs, s.Close())
 	}
-	return errors.Join(append(errs, j.db.Close())...)
+	errs = append(errs, j.db.Close())
+	clear(j.stmts)
+	j.db = nil
+	return errors.Join(errs...)
 }
 
 // query runs a prepared statement; the caller holds mu or is alone.
 func (j *Journal) query(sql string, args []any, row func(*sqlite3.Stmt) error) error {
+	if j.db == nil {
+		if strings.HasPrefix(sql, "SELECT") {
+			return nil
+		}
+		if err := j.connect(); err != nil {
+			return err
+		}
+	}
 	s := j.stmts[sql]
 	if s == nil {
 		var err error
@@ -111,18 +154,14 @@ func (j *Journal) locked(sql string, args []any, row func(*sqlite3.Stmt) error) 
 	return j.query(sql, args, row)
 }
 
-// Meta reads a named value, "" where there is none.
-func (j *Journal) Meta(key string) (value string, err error) {
-	err = j.locked("SELECT value FROM meta WHERE key = ?", []any{key}, func(s *sqlite3.Stmt) error {
-		value = s.ColumnText(0)
+// Workspace is the folder that the journal belongs to.
+func (j *Journal) Workspace() (path string, err error) {
+	path = j.owner
+	err = j.locked("SELECT value FROM meta WHERE key = 'workspace'", nil, func(s *sqlite3.Stmt) error {
+		path = s.ColumnText(0)
 		return nil
 	})
-	return value, err
-}
-
-// SetMeta writes a named value.
-func (j *Journal) SetMeta(key, value string) error {
-	return j.locked("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", []any{key, value}, nil)
+	return path, err
 }
 
 // Intent records that a step is about to be judged and run.

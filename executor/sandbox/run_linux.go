@@ -23,6 +23,9 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
 	if ctx.Err() != nil {
 		return &Exit{Cancelled: true}, nil
 	}
+	if err := s.begin(context.WithoutCancel(ctx)); err != nil {
+		return nil, err
+	}
 	files := []*os.File{c.Output}
 	if c.Stdin != nil {
 		files = append(files, c.Stdin)

@@ -30,6 +30,7 @@ type Config struct {
 	Home      string   // the user's home: hidden, but for toolchains and caches
 	Hide      []string // further files and folders that commands may not read
 	Self      string   // our executable; "" is the running one
+	Memory    string   // a file that keeps what was found by trying, until the next boot; "": nothing is kept
 }
 
 // Limits hold for one command; zero is none.

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,20 +28,24 @@ const startTimeout = 20 * time.Second
 
 // Sandbox is a session's hands.
 type Sandbox struct {
-	workspace string
-	control   *os.File
-	sending   sync.Mutex
-	caps      []*v1.Capability
-	meets     bool
-	stop      func()
-	done      chan struct{} // closed when the hands ended
-	stderr    *bytes.Buffer // to be read after done
+	config   Config
+	starting sync.Mutex
+	started  bool
+	startErr error
+	control  *os.File
+	sending  sync.Mutex
+	caps     []*v1.Capability
+	meets    bool
+	stop     func()
+	done     chan struct{} // closed when the hands ended
+	stderr   *bytes.Buffer // to be read after done
 }
 
 // HandsMain is the life of the hands; it does not return.
 func HandsMain() { hands.Main() }
 
-// Start brings up the hands, or says what the machine refuses.
+// Start finds out what the machine enforces, or says what it refuses. Where
+// that is known since the last boot, the hands come up with the first command.
 func Start(ctx context.Context, c Config) (*Sandbox, error) {
 	var err error
 	if c.Workspace, err = filepath.EvalSymlinks(c.Workspace); err != nil {
@@ -58,15 +63,46 @@ func Start(ctx context.Context, c Config) (*Sandbox, error) {
 	if c.Self == "" {
 		c.Self = "/proc/self/exe"
 	}
-	s := &Sandbox{workspace: c.Workspace, done: make(chan struct{}), stderr: new(bytes.Buffer)}
-	if err := s.launch(c.Self, idMaps()); err != nil {
-		return nil, refused(err)
+	s := &Sandbox{config: c, done: make(chan struct{}), stderr: new(bytes.Buffer)}
+	if s.recall() {
+		return s, nil
 	}
-	if err := s.setUp(ctx, plan(c)); err != nil {
-		s.Close()
+	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
+	s.remember()
 	return s, nil
+}
+
+// begin brings up the hands, once.
+func (s *Sandbox) begin(ctx context.Context) error {
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	if s.started || s.startErr != nil {
+		return s.startErr
+	}
+	s.startErr = s.bringUp(ctx)
+	s.started = s.startErr == nil
+	if s.startErr != nil {
+		s.forget()
+	}
+	return s.startErr
+}
+
+func (s *Sandbox) bringUp(ctx context.Context) error {
+	if err := s.launch(s.config.Self, idMaps()); err != nil {
+		return refused(err)
+	}
+	known := s.caps
+	err := s.setUp(ctx, plan(s.config))
+	if err == nil && known != nil && !slices.EqualFunc(known, s.caps, sameCapability) {
+		err = contract.Errorf(v1.Error_unavailable, "the machine does not enforce any more what it did before").
+			WithHint("open the session again; harness doctor says what changed")
+	}
+	if err != nil {
+		s.end()
+	}
+	return err
 }
 
 type idMap struct{ uid, gid []syscall.SysProcIDMap }
@@ -171,7 +207,7 @@ func (s *Sandbox) setUp(ctx context.Context, p hands.Setup) error {
 	if r.Error != "" {
 		return contract.Errorf(v1.Error_unavailable, "the sandbox could not be set up: %s", r.Error).WithHint("%s", r.Hint)
 	}
-	s.meets = true
+	s.caps, s.meets = nil, true
 	for _, c := range r.Capabilities {
 		s.caps = append(s.caps, &v1.Capability{Name: c.Name, Enforced: c.Enforced, Detail: c.Detail})
 		s.meets = s.meets && (c.Enforced || c.Optional)
@@ -229,6 +265,16 @@ func (s *Sandbox) MeetsMinimum() bool { return s.meets }
 
 // Close ends the hands and all that runs in them.
 func (s *Sandbox) Close() error {
+	s.starting.Lock()
+	defer s.starting.Unlock()
+	if !s.started {
+		s.startErr = contract.Errorf(v1.Error_unavailable, "the sandbox is closed")
+		return nil
+	}
+	return s.end()
+}
+
+func (s *Sandbox) end() error {
 	s.stop()
 	<-s.done
 	return s.control.Close()

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Spec is the check that a run ends with.
@@ -68,10 +69,15 @@ func npmTest(text string) string {
 	return when(t != "" && !strings.Contains(t, "no test specified"), "npm test --silent")
 }
 
-var target = regexp.MustCompile(`(?m)^(test|check)\s*:([^=]|$)`)
+// lazy compiles a pattern when it is first used: a short command needs none.
+func lazy(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
+var target = lazy(`(?m)^(test|check)\s*:([^=]|$)`)
 
 func makeTest(text string) string {
-	if m := target.FindStringSubmatch(text); m != nil {
+	if m := target().FindStringSubmatch(text); m != nil {
 		return "make " + m[1]
 	}
 	return ""
@@ -91,20 +97,20 @@ func Find(ctx context.Context, read Reader) (cmd, file string) {
 	return "", ""
 }
 
-var failing = []*regexp.Regexp{
-	regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`),                           // go test
-	regexp.MustCompile(`"Action":"fail"[^\n]*"Test":"([^"]+)"`),             // go test -json
-	regexp.MustCompile(`(?m)^(?:FAILED|ERROR) (\S+)`),                       // pytest
-	regexp.MustCompile(`(?m)^test (\S+) \.\.\. FAILED`),                     // cargo test
-	regexp.MustCompile(`(?m)^\s*not ok \d+ -? ?([^#\n]+?)\s*(?:#[^\n]*)?$`), // TAP
-	regexp.MustCompile(`(?m)^\s+● (.+)$`),                                   // jest
+var failing = []func() *regexp.Regexp{
+	lazy(`(?m)^\s*--- FAIL: (\S+)`),                           // go test
+	lazy(`"Action":"fail"[^\n]*"Test":"([^"]+)"`),             // go test -json
+	lazy(`(?m)^(?:FAILED|ERROR) (\S+)`),                       // pytest
+	lazy(`(?m)^test (\S+) \.\.\. FAILED`),                     // cargo test
+	lazy(`(?m)^\s*not ok \d+ -? ?([^#\n]+?)\s*(?:#[^\n]*)?$`), // TAP
+	lazy(`(?m)^\s+● (.+)$`),                                   // jest
 }
 
 // Failing is the names of failing tests in a report, as far as its form is known.
 func Failing(report string) []string {
 	var names []string
 	for _, re := range failing {
-		for _, m := range re.FindAllStringSubmatch(report, -1) {
+		for _, m := range re().FindAllStringSubmatch(report, -1) {
 			if !slices.Contains(names, m[1]) {
 				names = append(names, m[1])
 			}
@@ -113,12 +119,12 @@ func Failing(report string) []string {
 	return names
 }
 
-var testFile = regexp.MustCompile(`(^|/)(tests?|__tests__|spec)/|_test\.(go|py|rb|exs)$|(^|/)test_[^/]*\.py$|\.(test|spec)\.[jt]sx?$|Test\.java$|(^|/)conftest\.py$`)
+var testFile = lazy(`(^|/)(tests?|__tests__|spec)/|_test\.(go|py|rb|exs)$|(^|/)test_[^/]*\.py$|\.(test|spec)\.[jt]sx?$|Test\.java$|(^|/)conftest\.py$`)
 
 // IsTest says whether a path looks like a test.
-func IsTest(path string) bool { return testFile.MatchString(path) }
+func IsTest(path string) bool { return testFile().MatchString(path) }
 
-var skips = regexp.MustCompile(`\bt\.Skip|\bb\.Skip|pytest\.mark\.(skip|xfail)|unittest\.skip|\b(it|test|describe)\.(skip|only)\(|\bx(it|describe)\(|#\[ignore|@Disabled|@Ignore|//go:build ignore`)
+var skips = lazy(`\bt\.Skip|\bb\.Skip|pytest\.mark\.(skip|xfail)|unittest\.skip|\b(it|test|describe)\.(skip|only)\(|\bx(it|describe)\(|#\[ignore|@Disabled|@Ignore|//go:build ignore`)
 
 // Skips is the lines that a diff adds and that keep a test from running.
 func Skips(diff string) []string {
@@ -127,7 +133,7 @@ func Skips(diff string) []string {
 	for line := range strings.Lines(diff) {
 		if name, ok := strings.CutPrefix(line, "+++ b/"); ok {
 			file = strings.TrimSpace(name)
-		} else if strings.HasPrefix(line, "+") && skips.MatchString(line) {
+		} else if strings.HasPrefix(line, "+") && skips().MatchString(line) {
 			lines = append(lines, file+": "+strings.TrimSpace(line[1:]))
 		}
 	}

@@ -95,7 +95,11 @@ func connect(path string) (*sqlite3.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Exec(schema); err != nil {
+	// What is in the write-ahead log is as durable there; the next one who opens it goes on from it.
+	if _, err = db.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err == nil {
+		err = db.Exec(schema)
+	}
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, os.Chmod(path, 0o600)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 )
 
@@ -13,9 +12,11 @@ import (
 // (https://docs.anthropic.com/en/api/messages-streaming).
 type anthropicWire struct{}
 
-var plainName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-
-func plain(name string) bool { return plainName.MatchString(name) }
+// plain says whether the providers take a name of a tool or a call.
+func plain(name string) bool {
+	const bytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	return len(name) > 0 && len(name) <= 64 && strings.Trim(name, bytes) == ""
+}
 
 func (anthropicWire) check(body []byte) error {
 	var r struct {

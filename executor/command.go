@@ -46,6 +46,13 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 	defer out.Close()
 	c := sandbox.Command{Argv: []string{shell(), "-c", a.Cmd}, Dir: dir, Env: commandEnv(s.x.home, a.Env),
 		Limits: defaultLimits, Output: in, Timeout: defaultTimeout}
+	hidden, err := s.currentPolicy().Hidden(l.shown)
+	if err != nil {
+		return contract.Errorf(v1.Error_invalid, "the policy: %v", err)
+	}
+	for _, h := range hidden {
+		c.Hide = append(c.Hide, h.Path)
+	}
 	if tx != nil {
 		c.Upper, c.Work = tx.Upper(), tx.Work()
 	}
@@ -76,6 +83,9 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 		r.Notes = append(r.Notes, fmt.Sprintf("%d processes that the command left behind were ended", exit.Killed))
 	}
 	judgeExit(ctx, exit, l.step, c.Timeout, r)
+	if r.Status == v1.Status_failed && len(hidden) > 0 {
+		r.Notes = append(r.Notes, saysHidden(hidden))
+	}
 	return nil
 }
 

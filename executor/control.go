@@ -62,7 +62,7 @@ func (s *session) writeStdin(a *v1.WriteStdinArgs, r *v1.StepResult) error {
 
 // diff shows what the session changed, the whole kept as an artifact where it is long.
 func (s *session) diff(a *v1.DiffArgs, r *v1.StepResult) error {
-	text, err := s.ws.Diff(a.Step, a.Paths)
+	text, err := s.ws.Diff(a.Step, a.Paths, func(p string) bool { return !s.readable(p) })
 	if err != nil {
 		return err
 	}

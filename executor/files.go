@@ -2,9 +2,12 @@ package executor
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -12,15 +15,22 @@ import (
 	v1 "harness/contract/harness/v1"
 	"harness/executor/action"
 	"harness/executor/artifact"
+	"harness/executor/policy"
 	"harness/executor/workspace"
 )
 
 // fileAction runs an action on files: it reads through the workspace's root,
 // which no link leads out of, and puts its edits into the transaction.
-func (s *session) fileAction(ctx context.Context, args proto.Message, tx *workspace.Tx, r *v1.StepResult) error {
-	env := action.Env{Root: s.ws.FS(), Dir: s.ws.Root(), Seen: s.lastSeen, Artifact: s.store.Get}
+func (s *session) fileAction(ctx context.Context, l *live, args proto.Message, tx *workspace.Tx, r *v1.StepResult) error {
+	env := action.Env{Root: s.ws.FS(), Dir: s.ws.Root(), Seen: s.lastSeen, Artifact: s.store.Get, Hidden: map[string]bool{}}
 	var out *action.Outcome
-	var err error
+	hidden, err := s.currentPolicy().Hidden(l.shown)
+	if err != nil {
+		return contract.Errorf(v1.Error_invalid, "the policy: %v", err)
+	}
+	for _, h := range hidden {
+		env.Hidden[h.Path] = true
+	}
 	switch a := args.(type) {
 	case *v1.ReadFileArgs:
 		out, err = action.Read(ctx, env, a)
@@ -109,6 +119,9 @@ func (s *session) keep(name string, tx *workspace.Tx) (*v1.Artifact, error) {
 			return nil, err
 		}
 	}
+	if !s.readable(rel) {
+		return nil, &fs.PathError{Op: "keep", Path: name, Err: errors.New("the policy keeps it from being read")}
+	}
 	f, err := s.openResult(rel, tx)
 	if err != nil {
 		return nil, err
@@ -122,6 +135,23 @@ func (s *session) keep(name string, tx *workspace.Tx) (*v1.Artifact, error) {
 		return nil, &fs.PathError{Op: "keep", Path: name, Err: err}
 	}
 	return &v1.Artifact{Name: name, Digest: digest, Size: uint64(size), MediaType: mediaType(name)}, nil
+}
+
+// readable says whether a step may read a file of the workspace unasked.
+func (s *session) readable(rel string) bool {
+	return s.currentPolicy().Judge(policy.Request{Action: contract.ReadFile, Reads: s.named(rel)}).Decision.Verdict == v1.Decision_allow
+}
+
+// saysHidden tells a step that failed what it could not see.
+func saysHidden(hidden []policy.Hidden) string {
+	var names []string
+	for _, h := range hidden[:min(len(hidden), 3)] {
+		names = append(names, h.Path+" ("+h.Rule+")")
+	}
+	if more := len(hidden) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return "the policy hid from this command: " + strings.Join(names, ", ")
 }
 
 // openResult opens a file as it is after the step, which has not landed yet.

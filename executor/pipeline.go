@@ -23,7 +23,7 @@ func (s *session) run(ctx context.Context, l *live, args proto.Message, approved
 	step, start := l.step, time.Now()
 	r := newResult(step)
 	verdict := s.judge(step, args)
-	r.Decision = verdict.Decision
+	r.Decision, l.shown = verdict.Decision, verdict.Shown
 	switch r.Decision.Verdict {
 	case v1.Decision_allow:
 	case v1.Decision_ask:
@@ -95,7 +95,7 @@ func (s *session) act(ctx context.Context, l *live, args proto.Message, tx *work
 	case *v1.RestoreArgs:
 		return s.restore(a, r)
 	}
-	return s.fileAction(ctx, args, tx, r)
+	return s.fileAction(ctx, l, args, tx, r)
 }
 
 // checkChanges puts the exact change set into the result. Changes that the

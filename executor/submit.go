@@ -15,6 +15,7 @@ import (
 type live struct {
 	step   *v1.Step
 	cancel context.CancelFunc
+	shown  []string // files that only a yes to this step opens
 
 	mu       sync.Mutex
 	approval *v1.Approval   // held for this

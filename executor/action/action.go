@@ -25,6 +25,7 @@ type Env struct {
 	// Seen is the digest of a file as the planner last saw it, "" where it has not.
 	Seen     func(path string) string
 	Artifact func(digest string) (*os.File, error)
+	Hidden   map[string]bool // absolute paths that lists and searches leave out
 }
 
 // Outcome is what an action found and wants changed.

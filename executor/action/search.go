@@ -105,7 +105,7 @@ func (s *search) tree(ctx context.Context, start string) (*Outcome, error) {
 	wg.Go(func() {
 		defer close(order)
 		defer close(work)
-		walkErr = walk(ctx, s.e.Root.FS(), start, s.a.IncludeIgnored, 0, func(name string, d fs.DirEntry) error {
+		walkErr = s.e.walk(ctx, start, s.a.IncludeIgnored, 0, func(name string, d fs.DirEntry) error {
 			if !d.Type().IsRegular() || s.a.Glob != "" && !globbed(s.a.Glob, start, name) {
 				return nil
 			}

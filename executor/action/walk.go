@@ -91,8 +91,9 @@ func (g ignore) matches(name string, dir bool) bool {
 
 // walk calls visit for all below dir in order, folders before what is in them;
 // depth 0 is without bound.
-func walk(ctx context.Context, root fs.FS, dir string, ignored bool, depth int, visit func(name string, d fs.DirEntry) error) error {
+func (e Env) walk(ctx context.Context, dir string, ignored bool, depth int, visit func(name string, d fs.DirEntry) error) error {
 	var g ignore
+	root := e.Root.FS()
 	if !ignored {
 		g = g.under(root, ".")
 		for at, parts := ".", strings.Split(dir, "/"); dir != "." && len(parts) > 0; parts = parts[1:] {
@@ -100,10 +101,10 @@ func walk(ctx context.Context, root fs.FS, dir string, ignored bool, depth int, 
 			g = g.under(root, at)
 		}
 	}
-	return walkDir(ctx, root, dir, g, ignored, 1, depth, visit)
+	return e.walkDir(ctx, root, dir, g, ignored, 1, depth, visit)
 }
 
-func walkDir(ctx context.Context, root fs.FS, dir string, g ignore, ignored bool, level, depth int, visit func(string, fs.DirEntry) error) error {
+func (e Env) walkDir(ctx context.Context, root fs.FS, dir string, g ignore, ignored bool, level, depth int, visit func(string, fs.DirEntry) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func walkDir(ctx context.Context, root fs.FS, dir string, g ignore, ignored bool
 	}
 	for _, d := range entries {
 		name := path.Join(dir, d.Name())
-		if d.Name() == ".git" || !ignored && g.matches(name, d.IsDir()) {
+		if d.Name() == ".git" || !ignored && g.matches(name, d.IsDir()) || len(e.Hidden) > 0 && e.Hidden[path.Join(e.Dir, name)] {
 			continue
 		}
 		if err := visit(name, d); err != nil {
@@ -126,7 +127,7 @@ func walkDir(ctx context.Context, root fs.FS, dir string, g ignore, ignored bool
 		if !ignored {
 			sub = g.under(root, name)
 		}
-		if err := walkDir(ctx, root, name, sub, ignored, level+1, depth, visit); err != nil {
+		if err := e.walkDir(ctx, root, name, sub, ignored, level+1, depth, visit); err != nil {
 			return err
 		}
 	}
@@ -153,7 +154,7 @@ func List(ctx context.Context, e Env, a *v1.ListFilesArgs) (*Outcome, error) {
 	}
 	var b strings.Builder
 	n := 0
-	err = walk(ctx, e.Root.FS(), dir, a.IncludeIgnored, int(a.Depth), func(name string, d fs.DirEntry) error {
+	err = e.walk(ctx, dir, a.IncludeIgnored, int(a.Depth), func(name string, d fs.DirEntry) error {
 		if a.Glob != "" && (d.IsDir() || !globbed(a.Glob, dir, name)) {
 			return nil
 		}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"path/filepath"
 	"strings"
 
 	v1 "harness/contract/harness/v1"
@@ -10,7 +11,7 @@ import (
 )
 
 // command judges one simple command.
-func (p *Policy) command(q Request, c *command) finding {
+func (p *judging) command(q Request, c *command) finding {
 	f := finding{}
 	granted := finding{}
 	for i := range p.rules {
@@ -73,7 +74,7 @@ func (p *Policy) command(q Request, c *command) finding {
 	return worse(f, builtin(ask, doubt, c.Text))
 }
 
-func (p *Policy) within(dirs []string) bool {
+func (p *judging) within(dirs []string) bool {
 	for _, d := range dirs {
 		if t, err := p.locate(d, p.root); err != nil || !p.inside(t) {
 			return false
@@ -83,7 +84,7 @@ func (p *Policy) within(dirs []string) bool {
 }
 
 // opened judges the files that redirections open.
-func (p *Policy) opened(q Request, c *command) (f finding) {
+func (p *judging) opened(q Request, c *command) (f finding) {
 	for _, file := range c.Files {
 		switch {
 		case strings.HasPrefix(file.Path.Text, "/dev/tcp/") || strings.HasPrefix(file.Path.Text, "/dev/udp/"):
@@ -101,7 +102,7 @@ func (p *Policy) opened(q Request, c *command) (f finding) {
 }
 
 // operands judges the words of a command as the paths that they may be.
-func (p *Policy) operands(q Request, c *command) (f finding) {
+func (p *judging) operands(q Request, c *command) (f finding) {
 	if !c.known && c.facts.Subs == nil {
 		c.facts, _ = programs.Lookup(c.base)
 	}
@@ -132,6 +133,7 @@ func (p *Policy) operands(q Request, c *command) (f finding) {
 			}
 		}
 	}
+	f = worse(f, p.contents(c, rest))
 	if v, ok := strings.CutPrefix(strings.Join(c.texts, " "), "dd "); ok && strings.Contains(v, "of=/dev/") && !strings.Contains(v, "of=/dev/null") {
 		f = worse(f, builtin(deny, "it writes to a device", c.Text))
 	}
@@ -141,9 +143,70 @@ func (p *Policy) operands(q Request, c *command) (f finding) {
 	return f
 }
 
+// notRead are the programs whose words name no file that they read.
+const notRead = "echo printf test [ rm rmdir mkdir touch mv cd pushd export"
+
+// contents holds the words of a command, bare names too, against the rules on
+// reading: the sandbox hides these files, and here the command is told so.
+func (p *judging) contents(c *command, rest []string) (f finding) {
+	if !p.reads || has(notRead, c.base) {
+		return f
+	}
+	dirs := c.Dirs
+	if len(dirs) == 0 {
+		dirs = []string{p.root}
+	}
+	pattern := -1
+	if at, _ := c.facts.SplitOperands(rest); c.facts.Operands == programs.TextThenIn && len(at) > 0 {
+		pattern = at[0]
+	}
+	words := c.words[len(c.words)-len(rest):]
+	for i, w := range words {
+		if i == pattern || !w.Known {
+			continue
+		}
+		for _, dir := range dirs {
+			for _, name := range named(w, dir) {
+				if t, err := p.locate(name, dir); err == nil {
+					got, _ := p.ruled("Read", t, c.Text)
+					if got.list < deny {
+						got = worse(got, p.linked(t, c.Text))
+					}
+					if got.list == ask {
+						p.shown = append(p.shown, t.real)
+					}
+					f = worse(f, got)
+				}
+			}
+		}
+	}
+	return f
+}
+
+// named is the paths that a word may stand for: itself, what it matches, and
+// what stands in it behind a flag, = or @.
+func named(w shell.Word, dir string) []string {
+	names := []string{w.Text}
+	if w.Glob {
+		pattern := w.Text
+		if !path.IsAbs(pattern) {
+			pattern = dir + "/" + pattern
+		}
+		names, _ = filepath.Glob(pattern)
+		return names[:min(len(names), 1000)]
+	}
+	if i := strings.IndexAny(w.Text, "=@"); i >= 0 && i+1 < len(w.Text) {
+		names = append(names, strings.TrimLeft(w.Text[i+1:], "=@"))
+	}
+	if len(w.Text) > 2 && w.Text[0] == '-' && w.Text[1] != '-' {
+		names = append(names, w.Text[2:])
+	}
+	return names
+}
+
 // kind is what a command is known to be, "reads" or "builds", else "". doubt
 // is a reason why even a rule that names it is not enough.
-func (p *Policy) kind(c *command) (kind, doubt string) {
+func (p *judging) kind(c *command) (kind, doubt string) {
 	name := c.words[0].Text
 	if strings.Contains(name, "/") && !trusted(name) && name != "./gradlew" && name != "./mvnw" {
 		return "", ""

@@ -22,6 +22,7 @@ type Request struct {
 type Verdict struct {
 	Decision *v1.Decision
 	Rule     string
+	Shown    []string // files that a Read rule asks for: what a yes to this step opens
 }
 
 // finding is the verdict on one part of a step.
@@ -45,8 +46,15 @@ func worse(a, b finding) finding {
 	return a
 }
 
+// judging is one call of Judge.
+type judging struct {
+	*Policy
+	shown []string
+}
+
 // Judge decides on a step. It changes nothing and may be called by many at once.
-func (p *Policy) Judge(q Request) Verdict {
+func (policy *Policy) Judge(q Request) Verdict {
+	p := &judging{Policy: policy}
 	q.Safety = strictest(p.safety, q.Safety)
 	if q.Cwd == "" {
 		q.Cwd = p.root
@@ -81,14 +89,14 @@ func (p *Policy) Judge(q Request) Verdict {
 	if f.list != ask {
 		save = ""
 	}
-	return Verdict{Decision: d, Rule: save}
+	return Verdict{Decision: d, Rule: save, Shown: p.shown}
 }
 
-func (p *Policy) readOnly(q Request) bool {
+func (p *judging) readOnly(q Request) bool {
 	return p.opts.Plan || q.Safety.GetWrites() == v1.Safety_none
 }
 
-func (p *Policy) files(q Request) finding {
+func (p *judging) files(q Request) finding {
 	f := builtin(allow, "it only reads", "")
 	if len(q.Writes) > 0 {
 		f = finding{}
@@ -103,7 +111,7 @@ func (p *Policy) files(q Request) finding {
 }
 
 // path judges the use of one path, from each folder that it may be relative to.
-func (p *Policy) path(q Request, path string, dirs []string, write, byShell bool) finding {
+func (p *judging) path(q Request, path string, dirs []string, write, byShell bool) finding {
 	var f finding
 	for _, dir := range dirs {
 		t, err := p.locate(path, dir)
@@ -115,26 +123,17 @@ func (p *Policy) path(q Request, path string, dirs []string, write, byShell bool
 	return f
 }
 
-func (p *Policy) target(q Request, t target, path string, write, byShell bool) finding {
+func (p *judging) target(q Request, t target, path string, write, byShell bool) finding {
 	tool := "Read"
 	if write {
 		tool = "Edit"
 	}
-	named, real := fold(t.named), fold(t.real)
-	var f finding
-	granted := finding{}
-	for i := range p.rules {
-		r := &p.rules[i]
-		if r.tool != tool {
-			continue
-		}
-		if r.list == allow {
-			if r.any && p.inside(t) || !r.any && r.path.covers(t.real, false) {
-				granted = found(r, path)
-			}
-		} else if r.any || r.path.covers(named, true) || r.path.covers(real, true) {
-			f = worse(f, found(r, path))
-		}
+	f, granted := p.ruled(tool, t, path)
+	if f.list == ask && !write {
+		p.shown = append(p.shown, t.real)
+	}
+	if !write && f.list < deny && p.reads {
+		f = worse(f, p.linked(t, path))
 	}
 	switch {
 	case f.list == deny:
@@ -165,8 +164,43 @@ func (p *Policy) target(q Request, t target, path string, write, byShell bool) f
 	return builtin(allow, "it only reads", path)
 }
 
+// ruled is what the rules of a tool say of a path, and the one that allows it.
+func (p *judging) ruled(tool string, t target, path string) (f, granted finding) {
+	named, real := fold(t.named), fold(t.real)
+	for i := range p.rules {
+		r := &p.rules[i]
+		if r.tool != tool {
+			continue
+		}
+		if r.list == allow {
+			if r.any && p.inside(t) || !r.any && r.path.covers(t.real, false) {
+				granted = found(r, path)
+			}
+		} else if r.any || r.path.covers(named, true) || r.path.covers(real, true) {
+			f = worse(f, found(r, path))
+		}
+	}
+	return f, granted
+}
+
+// linked holds a file with several names against the rules on its others.
+func (p *judging) linked(t target, path string) (f finding) {
+	if id, ok := inodeOf(t.real); !ok || id.links < 2 {
+		return f
+	}
+	for _, h := range p.tree.find(p.Policy, p.hiding()) {
+		if h.path == t.real {
+			if h.list == ask {
+				p.shown = append(p.shown, t.real)
+			}
+			f = worse(f, finding{list: h.list, rule: h.rule, source: h.source, reason: h.reason, part: path})
+		}
+	}
+	return f
+}
+
 // script judges every simple command of a command line.
-func (p *Policy) script(q Request) (finding, string) {
+func (p *judging) script(q Request) (finding, string) {
 	cmd := strings.TrimSpace(q.Cmd)
 	for _, r := range cmd {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == 0x200b || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
@@ -178,6 +212,11 @@ func (p *Policy) script(q Request) (finding, string) {
 	f.list = none
 	if s.Err != "" {
 		f = builtin(ask, "it cannot be read as a script: "+s.Err, "")
+	}
+	for i := range p.rules {
+		if r := &p.rules[i]; r.tool == "Read" && r.any && r.list >= ask {
+			f = worse(f, found(r, "")) // whatever runs reads files
+		}
 	}
 	for name, value := range q.Env {
 		if why := shell.Dangerous(name, shell.Word{Text: value, Known: true}); why != "" {

@@ -161,7 +161,7 @@ func follow(path string) (string, error) {
 }
 
 // locate finds where a path of a step leads; dir is where it is relative to.
-func (p *Policy) locate(path, dir string) (target, error) {
+func (p *judging) locate(path, dir string) (target, error) {
 	abs := path
 	switch {
 	case strings.Contains(path, "://"):
@@ -177,7 +177,7 @@ func (p *Policy) locate(path, dir string) (target, error) {
 	return target{named: filepath.Clean(abs), real: real}, err
 }
 
-func (p *Policy) inside(t target) bool {
+func (p *judging) inside(t target) bool {
 	_, ok := below(p.root, t.real)
 	return ok
 }

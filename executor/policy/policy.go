@@ -51,11 +51,13 @@ type Policy struct {
 	sources []string
 	safety  *v1.Safety
 	version string
+	reads   bool  // there are Read rules that reach the sandbox
+	tree    *tree // what they match, shared by all that come of this policy
 }
 
 // Load reads every source of rules. Any error in one means no policy.
 func Load(o Options) (*Policy, error) {
-	p := &Policy{opts: o, root: physical(o.Workspace), home: o.Home}
+	p := &Policy{opts: o, root: physical(o.Workspace), home: o.Home, tree: new(tree)}
 	if p.root == "" {
 		return nil, fmt.Errorf("policy: the workspace is not given")
 	}
@@ -137,6 +139,7 @@ func (p *Policy) seal() {
 		fmt.Fprintln(h, l)
 	}
 	p.version = hex.EncodeToString(h.Sum(nil)[:8])
+	p.reads = len(p.hiding()) > 0
 }
 
 func (p *Policy) with(rules []rule) *Policy {

@@ -66,7 +66,7 @@ func SaveRule(file, text string) error {
 func (p *Policy) examples(r rule) error {
 	hit := func(text string) bool {
 		if r.tool != "Bash" {
-			t, err := p.locate(text, p.root)
+			t, err := (&judging{Policy: p}).locate(text, p.root)
 			return err == nil && (r.any || r.path.covers(t.named, false))
 		}
 		s := shell.Analyse(text, shell.Env{Cwd: p.root, Home: p.home})

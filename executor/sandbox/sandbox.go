@@ -51,6 +51,7 @@ type Command struct {
 	Output      *os.File // the write end of a pipe, for stdout and stderr
 	Stdin       *os.File // nil is empty
 	Timeout     time.Duration
+	Hide        []string // files and folders, without links, that it may not read, inside the workspace too
 }
 
 // Exit is how a command ended.

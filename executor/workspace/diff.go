@@ -23,8 +23,8 @@ type pair struct{ old, new string }
 
 // Diff is a unified diff of what one step changed, or with step "" of all that
 // is in place of the session against the present tree. paths are files, folders
-// or globs; none means all.
-func (w *Workspace) Diff(step string, paths []string) (string, error) {
+// or globs; none means all. Of what hide keeps back only the name is shown.
+func (w *Workspace) Diff(step string, paths []string, hide func(path string) bool) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	pairs, err := w.sessionPairs()
@@ -43,6 +43,10 @@ func (w *Workspace) Diff(step string, paths []string) (string, error) {
 	sort.Strings(names)
 	var b strings.Builder
 	for _, p := range names {
+		if hide != nil && hide(p) {
+			fmt.Fprintf(&b, "# %s changed; the policy keeps it from being read\n", p)
+			continue
+		}
 		if err := diffOne(&b, p, pairs[p]); err != nil {
 			return "", err
 		}

@@ -104,7 +104,7 @@ func TestDiff(t *testing.T) {
 		{"", "n", "diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+new\n\\ No newline at end of file\n"},
 		{"one", "n", ""},
 	} {
-		got, err := w.Diff(c.step, []string{c.path})
+		got, err := w.Diff(c.step, []string{c.path}, nil)
 		if err != nil || got != c.want {
 			t.Errorf("%s %s: %v\n%s\nwant\n%s", c.step, c.path, err, got, c.want)
 		}

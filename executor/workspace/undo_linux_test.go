@@ -145,7 +145,7 @@ func TestBranchAfterUndo(t *testing.T) {
 	if _, _, err := w.Restore(Restore{Redo: true}); err == nil {
 		t.Fatal("the older branch was redone over the newer")
 	}
-	text, err := w.Diff("two", nil)
+	text, err := w.Diff("two", nil, nil)
 	if err != nil || !strings.Contains(text, "+2\n") {
 		t.Fatalf("the version 2 cannot be had: %v\n%s", err, text)
 	}

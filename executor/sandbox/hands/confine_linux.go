@@ -24,7 +24,7 @@ func prepare() (family, error) {
 }
 
 // enter lays the step's workspace and makes the tree of commands the root.
-func (t *tree) enter(upper, work string) error {
+func (t *tree) enter(upper, work string, hide []string) error {
 	if upper != "" {
 		if err := overlay(outside+t.workspace, outside+upper, outside+work, inside+t.workspace); err != nil {
 			return fmt.Errorf("the overlay over the workspace: %w", err)
@@ -33,6 +33,11 @@ func (t *tree) enter(upper, work string) error {
 			if err := conceal(inside + h); err != nil {
 				return fmt.Errorf("hiding %s: %w", h, err)
 			}
+		}
+	}
+	for _, h := range hide {
+		if err := t.cover(h); err != nil {
+			return fmt.Errorf("hiding %s: %w", h, err)
 		}
 	}
 	if err := unix.Chroot(inside); err != nil {

@@ -45,7 +45,7 @@ func (t *tree) tryOverlay(s Setup) []Capability {
 		_, err = prepare()
 	}
 	if err == nil {
-		err = t.enter(upper, work)
+		err = t.enter(upper, work, nil)
 	}
 	if err != nil {
 		c.Enforced, c.Detail = false, err.Error()+"; the state folder must be on a file system that can hold an overlay's upper layer, such as ext4, xfs, btrfs or tmpfs"
@@ -58,7 +58,7 @@ func (t *tree) tryConfined() []Capability {
 	sec, nnp := Capability{Name: "seccomp"}, Capability{Name: "no_new_privs"}
 	_, err := prepare()
 	if err == nil {
-		err = t.enter("", "")
+		err = t.enter("", "", nil)
 	}
 	if err == nil {
 		err = t.confine(false)

@@ -81,6 +81,14 @@ func ownRoot() error {
 	if err := unix.Chdir("/"); err != nil {
 		return err
 	}
+	for _, n := range []string{"/nothing", "/empty"} { // sealed once, as is whatever they are laid over
+		if err := unix.Mount(n, n, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+		if err := seal(n, unix.MountAttr{Attr_set: sealed}); err != nil {
+			return err
+		}
+	}
 	if err := unix.Mount(outside, inside, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("the system: %w", err)
 	}
@@ -199,10 +207,39 @@ func conceal(path string) error {
 	if info.IsDir() {
 		nothing = "/empty"
 	}
-	if err := unix.Mount(nothing, path, "", unix.MS_BIND, ""); err != nil {
+	return unix.Mount(nothing, path, "", unix.MS_BIND, "")
+}
+
+// cover conceals a path that the steps before may have changed: no link in it
+// is followed, and what is no file or folder any more stays as it is.
+func (t *tree) cover(path string) error {
+	root, err := unix.Open(inside, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
 		return err
 	}
-	return seal(path, unix.MountAttr{Attr_set: sealed})
+	defer unix.Close(root)
+	fd, err := unix.Openat2(root, strings.TrimPrefix(path, "/"), &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS})
+	switch err {
+	case nil:
+	case unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EACCES:
+		return nil // not to be reached here
+	default:
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	nothing := "/nothing"
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		nothing = "/empty"
+	case unix.S_IFLNK:
+		return nil
+	}
+	return unix.Mount(nothing, "/proc/self/fd/"+strconv.Itoa(fd), "", unix.MS_BIND, "")
 }
 
 // overlay names its layers by descriptor: no path needs escaping, and none shows in mountinfo.

@@ -50,6 +50,7 @@ type Step struct {
 	Timeout, CPU         time.Duration
 	Memory, FileSize     uint64
 	Processes, OpenFiles int
+	Hide                 []string // files and folders, without links, that this step may not read
 }
 
 // Done is how it ended.

@@ -78,7 +78,7 @@ func (s *session) diff(a *v1.DiffArgs, r *v1.StepResult) error {
 // restore takes steps back or forward again. The planner's knowledge of files
 // is void after it.
 func (s *session) restore(a *v1.RestoreArgs, r *v1.StepResult) error {
-	steps, cs, err := s.ws.Restore(workspace.Restore{ToStep: a.ToStep, All: a.All, Redo: a.Redo, DryRun: a.DryRun})
+	steps, cs, err := s.ws.Restore(workspace.Restore{ToStep: a.ToStep, Steps: a.Steps, All: a.All, Redo: a.Redo, DryRun: a.DryRun})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"harness/planner/judge"
 	"harness/planner/model"
 	"harness/planner/notes"
+	"harness/planner/session"
 )
 
 const defaultCheckRounds = 3
@@ -166,9 +167,17 @@ func (r *run) resume() error {
 	var pending []model.ToolCall
 	results := map[string]*v1.StepResult{}
 	started := map[string]*v1.Step{}
-	for _, e := range r.Session.Events() {
+	note := ""
+	for _, e := range session.Line(r.Session.Events()) {
 		switch e.Type {
+		case session.Rewound:
+			var d session.RewoundData
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				return fmt.Errorf("event %d of the session is damaged: %w", e.Seq, err)
+			}
+			note = d.Note
 		case "message.user", "message.assistant", "message.tool":
+			note = ""
 			var m model.Message
 			if err := json.Unmarshal(e.Data, &m); err != nil {
 				return fmt.Errorf("event %d of the session is damaged: %w", e.Seq, err)
@@ -202,14 +211,20 @@ func (r *run) resume() error {
 			}
 		}
 	}
+	told := func(err error) error {
+		if err != nil || note == "" {
+			return err
+		}
+		return r.say(model.Message{Role: model.User, Text: note})
+	}
 	if len(pending) == 0 {
-		return nil
+		return told(nil)
 	}
 	m := model.Message{Role: model.ToolRole}
 	for _, c := range pending {
 		x := &call{ToolCall: c, step: started[c.ID]}
 		if x.step != nil {
-			if x.result = results[x.step.StepId]; x.result == nil {
+			if x.result = results[x.step.StepId]; x.result == nil && x.step.SessionId == r.Session.ID() {
 				if x.result, x.err = r.submit(r.ctx, x.step); x.result != nil {
 					r.note(x.result)
 					if err := r.emit("item.completed", map[string]any{"item": item(x.step, x.result), "call_id": c.ID}); err != nil {
@@ -220,5 +235,5 @@ func (r *run) resume() error {
 		}
 		m.Results = append(m.Results, x.forModel())
 	}
-	return r.say(m)
+	return told(r.say(m))
 }

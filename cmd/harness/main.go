@@ -20,6 +20,7 @@ type cli struct {
 	Demo     demoCmd     `cmd:"" help:"Show the whole loop on a sample project with a recorded model."`
 	Undo     undoCmd     `cmd:"" help:"Take back the last step of a session."`
 	Redo     redoCmd     `cmd:"" help:"Put the last undone step again."`
+	Rewind   rewindCmd   `cmd:"" help:"Go back to a step: files, conversation, or both."`
 	Diff     diffCmd     `cmd:"" help:"Show what a session changed."`
 	Sessions sessionsCmd `cmd:"" help:"List and show sessions."`
 	Policy   policyCmd   `cmd:"" help:"Say what the policy makes of a command."`

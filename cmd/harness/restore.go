@@ -61,27 +61,34 @@ func (c *diffCmd) Run() error {
 	return err
 }
 
+// find is the session's id and folder.
+func (w which) find(store *session.Store) (id, dir string, err error) {
+	if w.Session != "" {
+		m, err := store.Get(w.Session)
+		if err != nil {
+			return "", "", &exit{42, fmt.Errorf("session %s: %w", w.Session, err)}
+		}
+		return m.ID, m.Workspace, nil
+	}
+	if dir, err = folder(w.Dir); err != nil {
+		return "", "", &exit{42, err}
+	}
+	m, err := store.Latest(dir)
+	if err != nil {
+		return "", "", &exit{42, fmt.Errorf("%s: %w", dir, err)}
+	}
+	return m.ID, dir, nil
+}
+
 // do submits one step to the session's executor.
 func (w which) do(action string, args map[string]any) (*session.Session, *v1.StepResult, error) {
-	dir, err := folder(w.Dir)
-	if err != nil {
-		return nil, nil, &exit{42, err}
-	}
 	store, err := session.Open(sessionsDir())
 	if err != nil {
 		return nil, nil, err
 	}
-	id := w.Session
-	if id == "" {
-		m, err := store.Latest(dir)
-		if err != nil {
-			return nil, nil, &exit{42, fmt.Errorf("%s: %w", dir, err)}
-		}
-		id = m.ID
-	} else if m, err := store.Get(id); err != nil {
-		return nil, nil, &exit{42, fmt.Errorf("session %s: %w", id, err)}
-	} else {
-		dir = m.Workspace
+	id, dir, err := w.find(store)
+	if err != nil {
+		return nil, nil, err
 	}
 	s, err := store.Resume(id)
 	if err != nil {
@@ -115,6 +122,15 @@ func (w which) restore(args map[string]any, done string, dry bool) error {
 	if err != nil {
 		return err
 	}
+	said := w.said(r, done, dry)
+	if dry {
+		return said
+	}
+	return errors.Join(w.noteFor(s, r, done), said)
+}
+
+// said tells the user what was restored; conflicts are an error.
+func (w which) said(r *v1.StepResult, done string, dry bool) error {
 	if dry {
 		done = "would be " + done
 	}
@@ -126,13 +142,16 @@ func (w which) restore(args map[string]any, done string, dry bool) error {
 	for _, c := range r.GetChanges().GetConflicts() {
 		fmt.Printf("  conflict %s: %s; left as it is, the other version is %s\n", terminal.Safe(c.Path), c.Reason, c.Kept)
 	}
-	if dry {
-		return nil
+	if !dry && len(r.GetChanges().GetConflicts()) > 0 {
+		return &exit{1, errors.New("some files were left as they are, since somebody else changed them")}
 	}
-	_, err = s.Append("message.user", model.Message{Role: model.User,
-		Text: fmt.Sprintf("[The user had the changes of %d earlier step(s) %s. Read files again before you change them.]", len(steps), done)})
-	if len(r.GetChanges().GetConflicts()) > 0 {
-		return errors.Join(err, &exit{1, errors.New("some files were left as they are, since somebody else changed them")})
-	}
+	return nil
+}
+
+// noteFor tells the model what was restored, when the session goes on.
+func (w which) noteFor(s *session.Session, r *v1.StepResult, done string) error {
+	_, err := s.Append("message.user", model.Message{Role: model.User,
+		Text: fmt.Sprintf("[The user had the changes of %d earlier step(s) %s. Read files again before you change them.]",
+			len(strings.Fields(r.GetOutput().GetText())), done)})
 	return err
 }

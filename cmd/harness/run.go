@@ -33,6 +33,7 @@ type runCmd struct {
 	Model     string   `short:"m" help:"provider/model, as anthropic/claude-sonnet-4-5." placeholder:"MODEL"`
 	Continue  bool     `short:"c" help:"Go on with this folder's last session."`
 	Resume    string   `short:"r" help:"Go on with a session." placeholder:"ID"`
+	Fork      string   `help:"Begin a session from another one, at its end or at a step." placeholder:"ID[:STEP]"`
 	MaxTurns  int      `help:"Stop after so many turns."`
 	MaxTime   string   `help:"Stop after a time, as 20m."`
 	MaxTokens int      `help:"Stop after so many tokens."`
@@ -79,18 +80,21 @@ func (c *runCmd) Run() error {
 	return c.work(dir, task, m, limits, cfg)
 }
 
+// goesOn says whether the run has a conversation already.
+func (c *runCmd) goesOn() bool { return c.Continue || c.Resume != "" || c.Fork != "" }
+
 // task is the words of the command line, or standard input.
 func (c *runCmd) task() (string, error) {
 	task := strings.Join(c.Task, " ")
 	piped := !term.IsTerminal(int(os.Stdin.Fd()))
-	if task == "-" || task == "" && piped && !c.Continue && c.Resume == "" {
+	if task == "-" || task == "" && piped && !c.goesOn() {
 		data, err := io.ReadAll(io.LimitReader(os.Stdin, 1<<20))
 		if err != nil {
 			return "", err
 		}
 		task = strings.TrimSpace(string(data))
 	}
-	if task == "" && !c.Continue && c.Resume == "" {
+	if task == "" && !c.goesOn() {
 		if piped {
 			return "", &exit{2, errors.New(`no task: harness "what to do"`)}
 		}
@@ -202,6 +206,9 @@ func (c *runCmd) session(store *session.Store, dir, task, model string) (*sessio
 			return nil, err
 		}
 		id = m.ID
+	}
+	if c.Fork != "" {
+		return c.fork(store, dir, task, model)
 	}
 	if id == "" {
 		return store.Create(session.Meta{Workspace: dir, Task: task, Model: model})

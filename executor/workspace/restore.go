@@ -4,15 +4,18 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
 )
 
-// Restore says what to take back: the last step, ToStep and all later ones, or
-// All of the session. Redo puts back what the last undo took.
+// Restore says what to take back: the last step, ToStep and all later ones, the
+// earliest of Steps that is in place and all later ones, or All of the session.
+// Redo puts back what the last undo took.
 type Restore struct {
 	ToStep            string
+	Steps             []string
 	All, Redo, DryRun bool
 }
 
@@ -30,6 +33,9 @@ func (w *Workspace) Restore(r Restore) (steps []string, cs *v1.ChangeSet, err er
 	todo, err := w.choose(r)
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(todo) == 0 {
+		return nil, &v1.ChangeSet{}, nil
 	}
 	j := journey{Redo: r.Redo}
 	for _, l := range todo {
@@ -62,17 +68,26 @@ func (w *Workspace) choose(r Restore) (todo []*layer, err error) {
 	if r.Redo {
 		return w.chooseRedo()
 	}
+	last := 0 // how many of the newest layers Steps take
 	for i := len(w.layers) - 1; i >= 0; i-- {
 		l := w.layers[i]
 		if l.state != landed {
 			continue
 		}
 		todo = append(todo, l)
+		if slices.Contains(r.Steps, l.step) {
+			last = len(todo)
+		}
+		if len(r.Steps) > 0 {
+			continue
+		}
 		if r.ToStep == "" && !r.All || l.step == r.ToStep {
 			return todo, nil
 		}
 	}
 	switch {
+	case len(r.Steps) > 0:
+		return todo[:last], nil
 	case r.ToStep != "":
 		return nil, contract.Errorf(v1.Error_not_found, "no step %s is in place", r.ToStep).WithField("args.to_step")
 	case len(todo) == 0:

@@ -33,6 +33,8 @@ type Meta struct {
 	ID, Workspace, Task, Model, Verdict, StopReason string
 	Started, Updated                                time.Time
 	Turns, Steps                                    int
+	Parent                                          string `json:",omitempty"` // of a fork: its log begins with that session's
+	ParentSeq                                       int64  `json:",omitempty"` // first ParentSeq events
 	CostUSD                                         float64
 }
 
@@ -199,8 +201,25 @@ func first(list []Meta, err error) (Meta, error) {
 	return list[0], nil
 }
 
-// Read is a session's events.
-func (s *Store) Read(id string) (events []Event, err error) {
+// Read is a session's events, those that a fork shares with its parent first.
+func (s *Store) Read(id string) ([]Event, error) {
+	m, err := s.Get(id)
+	if err != nil {
+		return nil, err
+	}
+	var events []Event
+	if m.Parent != "" {
+		if events, err = s.Read(m.Parent); err != nil {
+			return nil, fmt.Errorf("the session %s, of which %s is a fork: %w", m.Parent, id, err)
+		}
+		events = events[:min(int64(len(events)), m.ParentSeq)]
+	}
+	own, err := s.own(id)
+	return append(events, own...), err
+}
+
+// own is the events that a session does not share with a parent.
+func (s *Store) own(id string) (events []Event, err error) {
 	err = s.exec("SELECT seq, time, type, data FROM event WHERE session = ? ORDER BY seq", []any{id}, func(st *sqlite3.Stmt) error {
 		events = append(events, Event{Seq: st.ColumnInt64(0), Time: time.Unix(0, st.ColumnInt64(1)), Type: st.ColumnText(2),
 			Data: append(json.RawMessage{}, st.ColumnRawBlob(3)...)})

@@ -38,6 +38,21 @@ func (s *Store) Create(m Meta) (*Session, error) {
 	return x, nil
 }
 
+// Fork begins a session whose log starts with another's first seq events, which
+// both share: it costs the same whatever their size.
+func (s *Store) Fork(id string, seq int64, m Meta) (*Session, error) {
+	events, err := s.Read(id)
+	if err != nil {
+		return nil, fmt.Errorf("session %s: %w", id, err)
+	}
+	m.Parent, m.ParentSeq = id, min(seq, int64(len(events)))
+	x, err := s.Create(m)
+	if err == nil {
+		x.log = events[:m.ParentSeq:m.ParentSeq]
+	}
+	return x, err
+}
+
 // Resume opens a session to go on with it; one process at a time may.
 func (s *Store) Resume(id string) (*Session, error) {
 	m, err := s.Get(id)

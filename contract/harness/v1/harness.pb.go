@@ -1522,6 +1522,7 @@ type RestoreArgs struct {
 	All           bool                   `protobuf:"varint,2,opt,name=all,proto3" json:"all,omitempty"`
 	Redo          bool                   `protobuf:"varint,3,opt,name=redo,proto3" json:"redo,omitempty"`
 	DryRun        bool                   `protobuf:"varint,4,opt,name=dry_run,proto3" json:"dry_run,omitempty"`
+	Steps         []string               `protobuf:"bytes,5,rep,name=steps,proto3" json:"steps,omitempty"` // the earliest of these that is in place, and all later ones; where none is, nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1582,6 +1583,13 @@ func (x *RestoreArgs) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
+}
+
+func (x *RestoreArgs) GetSteps() []string {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
 }
 
 type StepResult struct {
@@ -3797,12 +3805,13 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x06target\x18\x01 \x01(\tR\x06target\"4\n" +
 	"\bDiffArgs\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x14\n" +
-	"\x05paths\x18\x02 \x03(\tR\x05paths\"g\n" +
+	"\x05paths\x18\x02 \x03(\tR\x05paths\"}\n" +
 	"\vRestoreArgs\x12\x18\n" +
 	"\ato_step\x18\x01 \x01(\tR\ato_step\x12\x10\n" +
 	"\x03all\x18\x02 \x01(\bR\x03all\x12\x12\n" +
 	"\x04redo\x18\x03 \x01(\bR\x04redo\x12\x18\n" +
-	"\adry_run\x18\x04 \x01(\bR\adry_run\"\xf4\x06\n" +
+	"\adry_run\x18\x04 \x01(\bR\adry_run\x12\x14\n" +
+	"\x05steps\x18\x05 \x03(\tR\x05steps\"\xf4\x06\n" +
 	"\n" +
 	"StepResult\x12\x18\n" +
 	"\astep_id\x18\x01 \x01(\tR\astep_id\x12\x1e\n" +

@@ -88,13 +88,18 @@ func newExecutor(t testing.TB, dir, state string, rules policy.Options) *executo
 
 func newBed(t testing.TB, rules policy.Options, way func(*executor.Executor) contract.Executor) *bed {
 	t.Helper()
-	b := &bed{t: t, dir: t.TempDir(), id: "x1"}
-	real, err := filepath.EvalSymlinks(b.dir)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.dir = real
+	return newBedOn(t, dir, rules, way)
+}
+
+func newBedOn(t testing.TB, dir string, rules policy.Options, way func(*executor.Executor) contract.Executor) *bed {
+	t.Helper()
+	b := &bed{t: t, dir: dir, id: "x1"}
 	b.x = way(newExecutor(t, b.dir, t.TempDir(), rules))
+	var err error
 	if b.open, err = b.x.Open(t.Context(), &v1.OpenRequest{SessionId: b.id}); err != nil {
 		t.Fatal(err)
 	}

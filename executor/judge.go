@@ -70,6 +70,9 @@ func (s *session) abs(path string) string {
 // named is a path under the name that the step gives it and, where links lead
 // elsewhere, under the one that it really has.
 func (s *session) named(path string) []string {
+	if strings.Contains(path, "://") || strings.HasPrefix(path, "~/") {
+		return []string{path, s.abs(path)} // what a person would mean by it is judged too
+	}
 	abs := s.abs(path)
 	real := resolve(abs)
 	if real == abs {

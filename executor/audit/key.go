@@ -1,0 +1,68 @@
+package audit
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// Key signs the heads of all logs of one executor's state folder.
+type Key struct {
+	signer note.Signer
+	public string
+}
+
+// Public is the key that verifies, as golang.org/x/mod/sumdb/note writes it.
+func (k *Key) Public() string { return k.public }
+
+const keyFile = "audit.key"
+
+// OpenKey reads the key in an executor's state folder, and makes it on first
+// use. Several processes may do so at once: the first one's key holds.
+func OpenKey(state string) (*Key, error) {
+	path := filepath.Join(state, keyFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if err := makeKey(state, path); err != nil {
+			return nil, fmt.Errorf("the audit key: %w", err)
+		}
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the audit key: %w", err)
+	}
+	private, public, _ := strings.Cut(strings.TrimSpace(string(data)), "\n")
+	signer, err := note.NewSigner(private)
+	if err == nil {
+		_, err = note.NewVerifier(public)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the audit key %s is damaged: %w", path, err)
+	}
+	return &Key{signer: signer, public: public}, nil
+}
+
+func makeKey(state, path string) error {
+	private, public, err := note.GenerateKey(rand.Reader, "harness-executor")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(state, "key") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(private + "\n" + public + "\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}

@@ -12,6 +12,7 @@ import (
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
+	"harness/executor/audit"
 	"harness/executor/policy"
 )
 
@@ -21,7 +22,10 @@ func (s *session) hold(step *v1.Step, v policy.Verdict) *v1.StepResult {
 	a := &v1.Approval{ApprovalId: "a_" + rand.Text(), StepId: step.StepId, SessionId: s.id,
 		Digest: s.bind(step), Summary: summary(step), Rule: v.Rule, Decision: v.Decision,
 		Expires: timestamppb.New(time.Now().Add(s.x.cfg.ApprovalTTL))}
-	err := s.journal.Ask(a)
+	err := s.audit.Add(audit.Question(a))
+	if err == nil {
+		err = s.journal.Ask(a)
+	}
 	if err == nil {
 		err = s.event(&v1.Event{StepId: step.StepId, Event: &v1.Event_ApprovalRequested{ApprovalRequested: a}})
 	}
@@ -97,6 +101,9 @@ func (s *session) decide(d *v1.DecideRequest) (*v1.DecideResponse, error) {
 		_, decided, _ := s.journal.Approval(d.ApprovalId)
 		return &v1.DecideResponse{Decided: decided}, nil
 	}
+	if err := s.audit.Add(audit.Answer(a.StepId, d)); err != nil {
+		return nil, contract.Errorf(v1.Error_unavailable, "%v", err)
+	}
 	if err := s.event(&v1.Event{StepId: a.StepId, Event: &v1.Event_ApprovalDecided{ApprovalDecided: d}}); err != nil {
 		return nil, err
 	}
@@ -143,6 +150,7 @@ func (s *session) always(rule string) {
 	defer s.mu.Unlock()
 	if p, err := s.policy.Grant(rule); err == nil {
 		s.policy = p
+		s.audit.Later(audit.Record{Kind: audit.Policy, Policy: p.Version(), Note: "granted: " + rule})
 	}
 }
 

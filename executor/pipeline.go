@@ -34,8 +34,7 @@ func (s *session) run(ctx context.Context, l *live, args proto.Message, approved
 		fail(r, denied(r.Decision))
 		return s.settle(r, nil)
 	}
-	if err := s.event(&v1.Event{StepId: step.StepId, Event: &v1.Event_Started{
-		Started: &v1.StepStarted{Action: step.Action, Decision: r.Decision}}}); err != nil {
+	if err := s.begin(step, r.Decision); err != nil {
 		fail(r, err)
 		return s.settle(r, nil)
 	}
@@ -140,7 +139,7 @@ func (s *session) settle(r *v1.StepResult, tx *workspace.Tx) *v1.StepResult {
 			}
 		}
 	}
-	if err := s.journal.Outcome(r); err != nil {
+	if err := s.outcome(r); err != nil {
 		if land {
 			tx.Discard()
 		}
@@ -151,7 +150,7 @@ func (s *session) settle(r *v1.StepResult, tx *workspace.Tx) *v1.StepResult {
 		if err := tx.Land(); err != nil {
 			r.Changes = nil
 			fail(r, contract.Errorf(v1.Error_unavailable, "the changes could not be put in place: %v", err).WithHint("nothing was changed"))
-			if err := s.journal.Outcome(r); err != nil {
+			if err := s.outcome(r); err != nil {
 				r.Notes = append(r.Notes, "the journal: "+err.Error())
 			}
 		}

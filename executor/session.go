@@ -12,6 +12,7 @@ import (
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
 	"harness/executor/artifact"
+	"harness/executor/audit"
 	"harness/executor/journal"
 	"harness/executor/policy"
 	"harness/executor/sandbox"
@@ -24,6 +25,7 @@ type session struct {
 	x           *Executor
 	lock        *os.File
 	journal     *journal.Journal
+	audit       *audit.Log
 	store       *artifact.Store
 	ws          *workspace.Workspace
 	sandbox     *sandbox.Sandbox // nil: none to be had here, sandboxErr says why
@@ -40,7 +42,7 @@ type session struct {
 	eventsDirty chan struct{} // closed and renewed at each event
 }
 
-func (x *Executor) open(ctx context.Context, id string, p *policy.Policy) (_ *session, err error) {
+func (x *Executor) open(ctx context.Context, id, planner string, p *policy.Policy) (_ *session, err error) {
 	dir := filepath.Join(x.cfg.State, "sessions", id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, contract.Errorf(v1.Error_unavailable, "the executor's state: %v", err)
@@ -63,6 +65,9 @@ func (x *Executor) open(ctx context.Context, id string, p *policy.Policy) (_ *se
 	if err := s.checkWorkspace(); err != nil {
 		return nil, err
 	}
+	if s.audit, err = openAudit(x.cfg.State, dir, id); err != nil {
+		return nil, err
+	}
 	if s.store, err = artifact.Open(filepath.Join(dir, "artifacts")); err != nil {
 		return nil, contract.Errorf(v1.Error_unavailable, "the artifacts: %v", err)
 	}
@@ -82,6 +87,7 @@ func (x *Executor) open(ctx context.Context, id string, p *policy.Policy) (_ *se
 			}
 		}
 	}
+	s.audit.Later(audit.Session(planner, s.describe(), p.Version()))
 	return s, nil
 }
 
@@ -119,7 +125,7 @@ func (s *session) recover() error {
 		r := newResult(step)
 		r.Status = v1.Status_interrupted
 		r.Error = contract.Errorf(v1.Error_interrupted, "the executor ended while this step ran; the workspace is as before it").Proto()
-		if err := s.journal.Outcome(r); err != nil {
+		if err := s.outcome(r); err != nil {
 			return contract.Errorf(v1.Error_unavailable, "the journal: %v", err)
 		}
 		s.finish(r)
@@ -151,6 +157,9 @@ func (s *session) release() error {
 	}
 	if s.journal != nil {
 		errs = append(errs, s.journal.Close())
+	}
+	if s.audit != nil {
+		errs = append(errs, s.audit.Close())
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())

@@ -40,6 +40,7 @@ type Log struct {
 	size   int64 // bytes
 	tree   tree
 	leaves []tlog.Hash // since the last head
+	later  []Record
 	origin string
 	key    *Key
 }
@@ -111,6 +112,15 @@ func (l *Log) Seal(records ...Record) (head string, err error) {
 	return l.append(records, true)
 }
 
+// Later appends a record together with the next ones: what nothing follows
+// from needs no line.
+func (l *Log) Later(r Record) {
+	r.Time = time.Now().UTC()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.later = append(l.later, r)
+}
+
 // append puts all lines into the file with one write; where that fails the log
 // is as before.
 func (l *Log) append(records []Record, seal bool) (head string, err error) {
@@ -123,8 +133,11 @@ func (l *Log) append(records []Record, seal bool) (head string, err error) {
 		buf.Write(line)
 		buf.WriteByte('\n')
 	}
-	for _, r := range records {
-		r.N, r.Time = tree.n, time.Now().UTC()
+	for _, r := range append(l.later[:len(l.later):len(l.later)], records...) {
+		r.N = tree.n
+		if r.Time.IsZero() {
+			r.Time = time.Now().UTC()
+		}
 		line, err := json.Marshal(r)
 		if err != nil {
 			return "", err
@@ -145,7 +158,7 @@ func (l *Log) append(records []Record, seal bool) (head string, err error) {
 		return "", errors.Join(fmt.Errorf("the audit log: %w", err), l.f.Truncate(l.size))
 	}
 	l.size += int64(buf.Len())
-	l.tree, l.leaves = tree, leaves
+	l.tree, l.leaves, l.later = tree, leaves, nil
 	return head, nil
 }
 

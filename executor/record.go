@@ -1,0 +1,45 @@
+package executor
+
+import (
+	"errors"
+	"path/filepath"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
+	"harness/executor/audit"
+)
+
+func openAudit(state, dir, session string) (*audit.Log, error) {
+	key, err := audit.OpenKey(state)
+	if err != nil {
+		return nil, contract.Errorf(v1.Error_unavailable, "%v", err)
+	}
+	log, err := audit.Open(dir, session, key)
+	if err != nil {
+		return nil, contract.Errorf(v1.Error_unavailable, "%v", err).
+			WithHint("harness audit verify --session %s says what is wrong; to go on without it, move %s away", session, filepath.Join(dir, audit.File))
+	}
+	return log, nil
+}
+
+// begin puts on record that a step runs now, before it does.
+func (s *session) begin(step *v1.Step, d *v1.Decision) error {
+	if err := s.audit.Add(audit.Step(step, contract.StepDigest(step), d)); err != nil {
+		return contract.Errorf(v1.Error_unavailable, "%v", err).WithHint("nothing was run")
+	}
+	return s.event(&v1.Event{StepId: step.StepId, Event: &v1.Event_Started{Started: &v1.StepStarted{Action: step.Action, Decision: d}}})
+}
+
+// outcome puts a step's end on record: in the audit log, whose head the result
+// carries from then on, and in the journal.
+func (s *session) outcome(r *v1.StepResult) (err error) {
+	if r.AuditHead, err = s.audit.Seal(audit.Result(r)...); err != nil {
+		return err
+	}
+	if err = s.journal.Outcome(r); err == nil {
+		return nil
+	}
+	_, aerr := s.audit.Seal(audit.Record{Kind: audit.Finished, Step: r.StepId, Action: r.Action, Status: v1.Status_error.String(),
+		Error: "the journal did not take the outcome, nothing was changed: " + err.Error()})
+	return errors.Join(err, aerr)
+}

@@ -22,7 +22,7 @@ func (s *session) hold(step *v1.Step, v policy.Verdict) *v1.StepResult {
 	a := &v1.Approval{ApprovalId: "a_" + rand.Text(), StepId: step.StepId, SessionId: s.id,
 		Digest: s.bind(step), Summary: summary(step), Rule: v.Rule, Decision: v.Decision,
 		Expires: timestamppb.New(time.Now().Add(s.x.cfg.ApprovalTTL))}
-	err := s.audit.Add(audit.Question(a))
+	err := s.audit.Add(audit.Question(step, a))
 	if err == nil {
 		err = s.journal.Ask(a)
 	}

@@ -136,6 +136,11 @@ func (x *Executor) Submit(ctx context.Context, step *v1.Step) (*v1.StepResult, e
 		if contract.CheckID("step_id", step.GetStepId()) != nil || contract.CheckID("session_id", step.GetSessionId()) != nil {
 			return nil, err
 		}
+		if s, serr := x.session(step.SessionId); serr == nil {
+			if aerr := s.invalid(step, err); aerr != nil {
+				return nil, contract.Errorf(v1.Error_unavailable, "%v", aerr)
+			}
+		}
 		return refuse(step, err), nil
 	}
 	s, err := x.session(step.SessionId)

@@ -31,6 +31,7 @@ func (s *session) run(ctx context.Context, l *live, args proto.Message, approved
 			return s.hold(step, verdict)
 		}
 	default:
+		s.refused(step, r.Decision)
 		fail(r, denied(r.Decision))
 		return s.settle(r, nil)
 	}

@@ -24,10 +24,20 @@ func openAudit(state, dir, session string) (*audit.Log, error) {
 
 // begin puts on record that a step runs now, before it does.
 func (s *session) begin(step *v1.Step, d *v1.Decision) error {
-	if err := s.audit.Add(audit.Step(step, contract.StepDigest(step), d)); err != nil {
+	if err := s.audit.Add(audit.Step(audit.Started, step, contract.StepDigest(step), d)); err != nil {
 		return contract.Errorf(v1.Error_unavailable, "%v", err).WithHint("nothing was run")
 	}
 	return s.event(&v1.Event{StepId: step.StepId, Event: &v1.Event_Started{Started: &v1.StepStarted{Action: step.Action, Decision: d}}})
+}
+
+// refused puts on record what was asked for and does not run.
+func (s *session) refused(step *v1.Step, d *v1.Decision) {
+	s.audit.Later(audit.Step(audit.Refused, step, contract.StepDigest(step), d))
+}
+
+// invalid puts on record what could not be judged.
+func (s *session) invalid(step *v1.Step, err error) error {
+	return s.audit.Add(audit.Step(audit.Refused, step, "", &v1.Decision{Verdict: v1.Decision_deny, Rule: "contract", Source: "built-in", Reason: err.Error()}))
 }
 
 // outcome puts a step's end on record: in the audit log, whose head the result

@@ -24,6 +24,7 @@ type cli struct {
 	Diff     diffCmd     `cmd:"" help:"Show what a session changed."`
 	Sessions sessionsCmd `cmd:"" help:"List and show sessions."`
 	Policy   policyCmd   `cmd:"" help:"Say what the policy makes of a command."`
+	Audit    auditCmd    `cmd:"" help:"Show, verify and export the executor's own record."`
 	Trust    trustCmd    `cmd:"" help:"Let this folder's .harness/config.toml count."`
 	Executor executorCmd `cmd:"" help:"Serve the contract to a planner."`
 	Doctor   doctorCmd   `cmd:"" help:"Say what is enforced on this machine."`

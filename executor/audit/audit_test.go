@@ -44,9 +44,10 @@ func sample(t testing.TB) (dir string, key *Key, heads []string) {
 			t.Fatal(err)
 		}
 		approval := &v1.Approval{ApprovalId: "a" + id, StepId: id, Digest: "sha256:1", Decision: decision}
-		add(Question(approval))
+		add(Question(&v1.Step{StepId: id, Action: "run_command", Args: cmd}, approval))
+		add(Step(Refused, &v1.Step{StepId: id, Action: "run_command", Args: cmd}, "sha256:2", decision))
 		add(Answer(id, &v1.DecideRequest{ApprovalId: "a" + id, Approver: "someone", Answer: v1.DecideRequest_allow}), Record{Kind: Policy, Policy: "v2"})
-		add(Step(&v1.Step{StepId: id, Action: "run_command", Args: cmd}, "sha256:2", decision))
+		add(Step(Started, &v1.Step{StepId: id, Action: "run_command", Args: cmd}, "sha256:2", decision))
 		head, err := l.Seal(Result(&v1.StepResult{StepId: id, Action: "run_command", Status: v1.Status_ok, Decision: decision,
 			Execs: []*v1.Exec{{Program: "/bin/make", Argv: []string{"make", id}}}, Connections: []*v1.Connection{{Host: "example.test", Port: 443}},
 			Changes: &v1.ChangeSet{Changes: []*v1.Change{{Kind: v1.Change_created, Path: "a/" + id}}}})...)
@@ -146,7 +147,7 @@ func TestTampering(t *testing.T) {
 			if r := verify(t, dir, key, heads); len(r.Findings) != 1 || r.Findings[0].Line > int64(n)+1 || r.Findings[0].Line < int64(n) {
 				t.Errorf("doubled: %+v", r.Findings)
 			}
-			forged := bytes.Replace(good[1], []byte(`"someone"`), []byte(`"nobody"`), 1)
+			forged := bytes.Replace(good[3], []byte(`"someone"`), []byte(`"nobody"`), 1)
 			forged = bytes.Replace(forged, []byte("approval"), []byte("apprival"), 1)
 			put(t, dir, slices.Insert(slices.Clone(good), n, forged))
 			one(t, verify(t, dir, key, heads), int64(n), "inserted")
@@ -165,7 +166,7 @@ func TestTampering(t *testing.T) {
 			}
 		})
 	}
-	for _, k := range []Kind{Opened, Policy, Started, Asked, Decided, Program, Connected, Finished, "head"} {
+	for _, k := range []Kind{Opened, Policy, Started, Asked, Refused, Decided, Program, Connected, Finished, "head"} {
 		if !kinds[string(k)] {
 			t.Errorf("no %s was tampered with", k)
 		}
@@ -227,7 +228,7 @@ func TestOpenAgain(t *testing.T) {
 		}
 	}
 	lines := slices.Clone(good)
-	lines[2] = bytes.Replace(lines[2], []byte("someone"), []byte("anyone"), 1)
+	lines[1] = bytes.Replace(lines[1], []byte("make"), []byte("fake"), 1)
 	put(t, dir, lines)
 	if _, err := Open(dir, "x1", key); err == nil || !strings.Contains(err.Error(), "was changed") {
 		t.Errorf("a changed log was opened: %v", err)

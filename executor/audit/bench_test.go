@@ -31,7 +31,7 @@ func BenchmarkStep(b *testing.B) {
 
 func step(l *Log, id string) error {
 	decision := &v1.Decision{Verdict: v1.Decision_allow, Rule: "Bash(true)", Source: "flag", Reason: "allowed"}
-	if err := l.Add(Step(&v1.Step{StepId: id, Action: "run_command"}, "sha256:2", decision)); err != nil {
+	if err := l.Add(Step(Started, &v1.Step{StepId: id, Action: "run_command"}, "sha256:2", decision)); err != nil {
 		return err
 	}
 	_, err := l.Seal(Result(&v1.StepResult{StepId: id, Action: "run_command", Status: v1.Status_ok, Decision: decision,

@@ -25,14 +25,20 @@ const keyFile = "audit.key"
 // OpenKey reads the key in an executor's state folder, and makes it on first
 // use. Several processes may do so at once: the first one's key holds.
 func OpenKey(state string) (*Key, error) {
-	path := filepath.Join(state, keyFile)
-	data, err := os.ReadFile(path)
+	k, err := ReadKey(state)
 	if errors.Is(err, os.ErrNotExist) {
-		if err := makeKey(state, path); err != nil {
+		if err := makeKey(state, filepath.Join(state, keyFile)); err != nil {
 			return nil, fmt.Errorf("the audit key: %w", err)
 		}
-		data, err = os.ReadFile(path)
+		return ReadKey(state)
 	}
+	return k, err
+}
+
+// ReadKey reads the key in an executor's state folder.
+func ReadKey(state string) (*Key, error) {
+	path := filepath.Join(state, keyFile)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("the audit key: %w", err)
 	}

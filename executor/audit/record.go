@@ -20,7 +20,7 @@ const (
 	Program   Kind = "program"          // started by a step, or refused
 	Connected Kind = "connection"       // made by a step, or refused
 	Finished  Kind = "step.finished"    // the outcome, with what changed
-	Refused   Kind = "step.refused"     // not a valid step; nothing was judged
+	Refused   Kind = "step.refused"     // denied, or not valid: it does not run
 	Recovered Kind = "log.recovered"    // what a crash left was put right
 )
 
@@ -102,9 +102,9 @@ func cut(s string) string {
 	return strings.ToValidUTF8(s[:maxText], "") + "…"
 }
 
-// Step is the record of a step that begins.
-func Step(step *v1.Step, digest string, d *v1.Decision) Record {
-	return Record{Kind: Started, Step: step.StepId, Action: step.Action, Digest: digest, Args: args(step), Decision: decision(d)}
+// Step is the record of a step as it was asked for: it begins, is refused or is held.
+func Step(kind Kind, step *v1.Step, digest string, d *v1.Decision) Record {
+	return Record{Kind: kind, Step: step.StepId, Action: step.Action, Digest: digest, Args: args(step), Decision: decision(d)}
 }
 
 func args(step *v1.Step) map[string]any {
@@ -159,8 +159,10 @@ func Result(r *v1.StepResult) []Record {
 }
 
 // Question is the record of a step that is held.
-func Question(a *v1.Approval) Record {
-	return Record{Kind: Asked, Step: a.StepId, Approval: a.ApprovalId, Digest: a.Digest, Decision: decision(a.Decision), Note: cut(a.Summary)}
+func Question(step *v1.Step, a *v1.Approval) Record {
+	r := Step(Asked, step, a.Digest, a.Decision)
+	r.Approval = a.ApprovalId
+	return r
 }
 
 // Answer is the record of the answer that holds.

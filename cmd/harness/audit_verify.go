@@ -85,9 +85,6 @@ func auditWitnesses(only string) (map[string][]string, error) {
 	}
 	heads := map[string][]string{}
 	for _, m := range list {
-		if only != "" && m.ID != only {
-			continue
-		}
 		events, err := store.Read(m.ID)
 		if err != nil {
 			return nil, err
@@ -100,8 +97,12 @@ func auditWitnesses(only string) (map[string][]string, error) {
 					}
 				}
 			}
-			if json.Unmarshal(e.Data, &d) == nil && d.Item.Result.Head != "" {
-				heads[m.ID] = append(heads[m.ID], d.Item.Result.Head)
+			if json.Unmarshal(e.Data, &d) != nil {
+				continue
+			}
+			// A fork shares its parent's results: the head says whose log it is.
+			if id := audit.SessionOf(d.Item.Result.Head); id != "" && (only == "" || only == id) {
+				heads[id] = append(heads[id], d.Item.Result.Head)
 			}
 		}
 	}

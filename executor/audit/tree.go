@@ -52,7 +52,19 @@ type head struct {
 	leaves []tlog.Hash // of the lines from the head before on, itself included
 }
 
-func origin(session string) string { return "harness/audit/" + session }
+const originPrefix = "harness/audit/"
+
+func origin(session string) string { return originPrefix + session }
+
+// SessionOf is the session whose log a head is of, "" if it is no head.
+func SessionOf(head string) string {
+	from, _, ok := parseNote(head)
+	id, ours := strings.CutPrefix(from, originPrefix)
+	if !ok || !ours {
+		return ""
+	}
+	return id
+}
 
 // headText is a checkpoint as transparency logs write them: origin, size, root;
 // and, as an extension line, the digest of the head's leaves, so that each head

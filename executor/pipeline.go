@@ -2,10 +2,10 @@ package executor
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
@@ -140,33 +140,45 @@ func (s *session) settle(r *v1.StepResult, tx *workspace.Tx) *v1.StepResult {
 			}
 		}
 	}
-	if err := s.outcome(r); err != nil {
-		if land {
-			tx.Discard()
-		}
-		return refuse(&v1.Step{StepId: r.StepId, SessionId: r.SessionId, Action: r.Action},
-			contract.Errorf(v1.Error_unavailable, "the outcome could not be recorded, nothing was changed: %v", err))
+	if !land {
+		return s.finish(r, s.conclude)
 	}
-	if land {
-		if err := tx.Land(); err != nil {
-			r.Changes = nil
-			fail(r, contract.Errorf(v1.Error_unavailable, "the changes could not be put in place: %v", err).WithHint("nothing was changed"))
-			if err := s.outcome(r); err != nil {
-				r.Notes = append(r.Notes, "the journal: "+err.Error())
-			}
-		}
+	if err := s.outcome(r, func() error { return s.journal.Outcome(r) }); err != nil {
+		tx.Discard()
+		return s.finish(unrecorded(r, err), s.journal.Append)
 	}
-	s.finish(r)
+	if err := tx.Land(); err != nil {
+		r.Changes = nil
+		fail(r, contract.Errorf(v1.Error_unavailable, "the changes could not be put in place: %v", err).WithHint("nothing was changed"))
+		return s.finish(r, s.conclude)
+	}
+	return s.finish(r, s.journal.Append)
+}
+
+// finish records the end of a step and gives out its result: whoever hears of
+// the end finds the step ended.
+func (s *session) finish(r *v1.StepResult, record func(*v1.Event) error) *v1.StepResult {
+	e := &v1.Event{SessionId: s.id, StepId: r.StepId, Time: timestamppb.Now(), Event: &v1.Event_Finished{Finished: r}}
+	if err := record(e); err != nil && r.Changes == nil {
+		r = unrecorded(r, err)
+	} else if err != nil {
+		r.Notes = append(r.Notes, "the journal: "+err.Error())
+	}
+	s.retire(r)
+	s.announce()
 	return r
 }
 
-// finish gives out a result that is in the journal: from here on the step is
-// no running one, and whoever hears of its end finds it ended.
-func (s *session) finish(r *v1.StepResult) {
-	s.retire(r)
-	if err := s.event(&v1.Event{StepId: r.StepId, Event: &v1.Event_Finished{Finished: r}}); err != nil {
-		slog.Error("an event could not be recorded", "step", r.StepId, "err", err)
-	}
+// conclude records a result together with the event of it.
+func (s *session) conclude(e *v1.Event) error {
+	return s.outcome(e.GetFinished(), func() error { return s.journal.Finish(e) })
+}
+
+// unrecorded is the answer where the journal takes nothing any more.
+func unrecorded(r *v1.StepResult, err error) *v1.StepResult {
+	return refuse(&v1.Step{StepId: r.StepId, SessionId: r.SessionId, Action: r.Action},
+		contract.Errorf(v1.Error_unavailable, "the outcome could not be recorded: %v", err).
+			WithHint("nothing was changed; make room on the disk and open the session again"))
 }
 
 // retire takes a step off the running ones and wakes those who wait for it.

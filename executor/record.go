@@ -42,11 +42,11 @@ func (s *session) invalid(step *v1.Step, err error) error {
 
 // outcome puts a step's end on record: in the audit log, whose head the result
 // carries from then on, and in the journal.
-func (s *session) outcome(r *v1.StepResult) (err error) {
+func (s *session) outcome(r *v1.StepResult, journal func() error) (err error) {
 	if r.AuditHead, err = s.audit.Seal(audit.Result(r)...); err != nil {
 		return err
 	}
-	if err = s.journal.Outcome(r); err == nil {
+	if err = journal(); err == nil {
 		return nil
 	}
 	_, aerr := s.audit.Seal(audit.Record{Kind: audit.Finished, Step: r.StepId, Action: r.Action, Status: v1.Status_error.String(),

@@ -125,10 +125,9 @@ func (s *session) recover() error {
 		r := newResult(step)
 		r.Status = v1.Status_interrupted
 		r.Error = contract.Errorf(v1.Error_interrupted, "the executor ended while this step ran; the workspace is as before it").Proto()
-		if err := s.outcome(r); err != nil {
-			return contract.Errorf(v1.Error_unavailable, "the journal: %v", err)
+		if kept := s.finish(r, s.conclude); kept != r {
+			return contract.FromProto(kept.Error)
 		}
-		s.finish(r)
 	}
 	return nil
 }
@@ -173,11 +172,16 @@ func (s *session) event(e *v1.Event) error {
 	if err := s.journal.Append(e); err != nil {
 		return contract.Errorf(v1.Error_unavailable, "the journal: %v", err)
 	}
+	s.announce()
+	return nil
+}
+
+// announce wakes those who watch.
+func (s *session) announce() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	close(s.eventsDirty)
 	s.eventsDirty = make(chan struct{})
-	s.mu.Unlock()
-	return nil
 }
 
 func (s *session) watch(ctx context.Context, req *v1.WatchRequest, emit func(*v1.Event) error) error {

@@ -56,7 +56,7 @@ func show(ctx context.Context, f *os.File, name string, a *v1.ReadFileArgs) (*Ou
 	}
 	out := &Outcome{File: &v1.FileInfo{Path: name, Size: uint64(info.Size())}, TotalBytes: uint64(info.Size())}
 	hash := sha256.New()
-	r := bufio.NewReaderSize(io.TeeReader(f, hash), 256<<10)
+	r := bufio.NewReaderSize(io.TeeReader(f, hash), int(min(max(info.Size(), 8<<10), 256<<10)))
 	head, err := r.Peek(8 << 10)
 	if err != nil && err != io.EOF {
 		return nil, err

@@ -175,11 +175,39 @@ func (j *Journal) Intent(step *v1.Step, digest string) error {
 
 // Outcome records a step's result. A later one replaces it.
 func (j *Journal) Outcome(result *v1.StepResult) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.outcome(result)
+}
+
+func (j *Journal) outcome(result *v1.StepResult) error {
 	b, err := proto.Marshal(result)
 	if err != nil {
 		return err
 	}
-	return j.locked("UPDATE step SET result = ? WHERE step_id = ?", []any{b, result.StepId}, nil)
+	return j.query("UPDATE step SET result = ? WHERE step_id = ?", []any{b, result.StepId}, nil)
+}
+
+// Finish records a step's result and the event of it, both or neither.
+func (j *Journal) Finish(e *v1.Event) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.query("BEGIN", nil, nil); err != nil {
+		return err
+	}
+	seq := j.seq
+	err := j.outcome(e.GetFinished())
+	if err == nil {
+		err = j.append(e)
+	}
+	if err == nil {
+		err = j.query("COMMIT", nil, nil)
+	}
+	if err != nil {
+		j.seq = seq
+		return errors.Join(err, j.query("ROLLBACK", nil, nil))
+	}
+	return nil
 }
 
 // Step is the digest and result of a step; "" where it is not known, a nil
@@ -213,8 +241,17 @@ func (j *Journal) Unfinished() (steps []*v1.Step, err error) {
 func (j *Journal) Append(e *v1.Event) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.append(e)
+}
+
+// append keeps no result a second time: the event of a step's end names the step.
+func (j *Journal) append(e *v1.Event) error {
 	e.Seq = j.seq + 1
-	b, err := proto.Marshal(e)
+	kept := e
+	if e.GetFinished() != nil {
+		kept = &v1.Event{Seq: e.Seq, SessionId: e.SessionId, StepId: e.StepId, Time: e.Time, Event: &v1.Event_Finished{}}
+	}
+	b, err := proto.Marshal(kept)
 	if err != nil {
 		return err
 	}
@@ -239,6 +276,11 @@ func (j *Journal) Events(from uint64, limit int) (events []*v1.Event, err error)
 		events = append(events, e)
 		return proto.Unmarshal(s.ColumnRawBlob(0), e)
 	})
+	for _, e := range events {
+		if f, ok := e.Event.(*v1.Event_Finished); ok && err == nil {
+			_, _, f.Finished, err = j.Step(e.StepId)
+		}
+	}
 	return events, err
 }
 

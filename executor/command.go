@@ -44,7 +44,8 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 		return contract.Errorf(v1.Error_unavailable, "a pipe: %v", err)
 	}
 	defer out.Close()
-	c := sandbox.Command{Argv: []string{shell(), "-c", a.Cmd}, Dir: dir, Env: commandEnv(s.x.home, a.Env),
+	env := commandEnv(s.x.home, dir, a.Env)
+	c := sandbox.Command{Argv: argv(a.Cmd, env), Dir: dir, Env: env,
 		Limits: defaultLimits, Output: in, Timeout: defaultTimeout}
 	hidden, err := s.currentPolicy().Hidden(l.shown)
 	if err != nil {

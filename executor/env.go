@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// shell is the program that runs a command: bash where there is one, since
+// shellProgram is the program that runs a command: bash where there is one, since
 // that is what models write.
-var shell = sync.OnceValue(func() string {
+var shellProgram = sync.OnceValue(func() string {
 	for _, name := range []string{"bash", "sh"} {
 		if p, err := exec.LookPath(name); err == nil {
 			return p
@@ -41,7 +41,7 @@ var fixed = map[string]string{
 }
 
 // commandEnv is the whole environment of a command.
-func commandEnv(home string, extra map[string]string) []string {
+func commandEnv(home, dir string, extra map[string]string) []string {
 	env := map[string]string{"LANG": "C.UTF-8", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": home}
 	for _, kv := range os.Environ() {
 		k, v, _ := strings.Cut(kv, "=")
@@ -55,6 +55,7 @@ func commandEnv(home string, extra map[string]string) []string {
 	}
 	maps.Copy(env, fixed)
 	maps.Copy(env, extra)
+	env["PWD"] = dir
 	list := make([]string, 0, len(env))
 	for k, v := range env {
 		list = append(list, k+"="+v)

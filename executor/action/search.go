@@ -3,11 +3,10 @@ package action
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"regexp"
-	"regexp/syntax"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -27,23 +26,9 @@ const (
 
 // Search finds lines by a regular expression.
 func Search(ctx context.Context, e Env, a *v1.SearchArgs) (*Outcome, error) {
-	expr := a.Pattern
-	if a.Literal {
-		expr = regexp.QuoteMeta(expr)
-	}
-	flags := "(?m)"
-	if a.IgnoreCase {
-		flags = "(?mi)"
-	}
-	re, err := regexp.Compile(flags + expr)
+	m, err := newMatcher(a)
 	if err != nil {
-		var se *syntax.Error
-		msg := err.Error()
-		if errors.As(err, &se) {
-			msg = se.Code.String() + ": " + se.Expr
-		}
-		return nil, contract.Errorf(v1.Error_invalid, "%q is no regular expression: %s", a.Pattern, msg).WithField("args.pattern").
-			WithHint("escape it, or set literal")
+		return nil, err
 	}
 	if a.Glob != "" && !doublestar.ValidatePattern(a.Glob) {
 		return nil, contract.Errorf(v1.Error_invalid, "%q is no glob", a.Glob).WithField("args.glob")
@@ -52,30 +37,30 @@ func Search(ctx context.Context, e Env, a *v1.SearchArgs) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &search{e: e, a: a, re: re, limit: int(a.Limit)}
+	s := &search{e: e, a: a, m: m, limit: int(a.Limit)}
 	if s.limit == 0 {
 		s.limit = defaultMatches
 	}
-	if !a.IgnoreCase {
-		s.literal, _ = regexp.MustCompile(expr).LiteralPrefix()
+	if info.IsDir() {
+		return s.tree(ctx, start)
 	}
-	if !info.IsDir() {
-		s.collect(s.file(start))
-		return s.outcome(), nil
+	f, err := e.Root.Open(start)
+	if err != nil {
+		return nil, e.missing(a.Path, start, err)
 	}
-	return s.tree(ctx, start)
+	s.collect(s.file(start, f))
+	return s.outcome(), nil
 }
 
 type search struct {
-	e       Env
-	a       *v1.SearchArgs
-	re      *regexp.Regexp
-	literal string // every match begins with it
-	limit   int
-	text    strings.Builder
-	shown   int
-	found   int
-	files   int
+	e     Env
+	a     *v1.SearchArgs
+	m     *matcher
+	limit int
+	text  strings.Builder
+	shown int
+	found int
+	files int
 }
 
 // hits is what one file has.
@@ -90,14 +75,15 @@ func (s *search) tree(ctx context.Context, start string) (*Outcome, error) {
 	defer cancel()
 	type job struct {
 		name string
+		file *os.File
 		done chan hits
 	}
-	work, order := make(chan job), make(chan job, 256)
+	work, order := make(chan job, 64), make(chan job, 256)
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for j := range work {
-				j.done <- s.file(j.name)
+				j.done <- s.file(j.name, j.file)
 			}
 		})
 	}
@@ -105,20 +91,26 @@ func (s *search) tree(ctx context.Context, start string) (*Outcome, error) {
 	wg.Go(func() {
 		defer close(order)
 		defer close(work)
-		walkErr = s.e.walk(ctx, start, s.a.IncludeIgnored, 0, func(name string, d fs.DirEntry) error {
+		walkErr = s.e.walk(ctx, start, s.a.IncludeIgnored, 0, func(dir *os.Root, name string, d fs.DirEntry) error {
 			if !d.Type().IsRegular() || s.a.Glob != "" && !globbed(s.a.Glob, start, name) {
 				return nil
 			}
-			j := job{name, make(chan hits, 1)}
+			f, err := dir.Open(d.Name())
+			if err != nil {
+				return nil // unreadable or gone meanwhile
+			}
+			j := job{name, f, make(chan hits, 1)}
 			select {
 			case order <- j:
 			case <-ctx.Done():
+				f.Close()
 				return ctx.Err()
 			}
 			select {
 			case work <- j:
 				return nil
 			case <-ctx.Done():
+				f.Close()
 				j.done <- hits{}
 				return ctx.Err()
 			}
@@ -168,25 +160,37 @@ func (s *search) outcome() *Outcome {
 	return &Outcome{Text: text}
 }
 
-// file is the matching lines of one file, at most limit and one more.
-func (s *search) file(name string) hits {
-	info, err := s.e.Root.Stat(name)
-	if err != nil || info.Size() > maxSearched {
+// buffers are for files as they are searched, one after another.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// maxBuffer is the largest buffer that is kept for the next file.
+const maxBuffer = 1 << 20
+
+// file is the matching lines of one file, at most limit and one more. It closes f.
+func (s *search) file(name string, f *os.File) hits {
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() > maxSearched || !info.Mode().IsRegular() {
 		return hits{}
 	}
-	data, err := s.e.Root.ReadFile(name)
-	if err != nil {
+	b := buffers.Get().(*bytes.Buffer)
+	defer func() {
+		if b.Cap() <= maxBuffer {
+			buffers.Put(b)
+		}
+	}()
+	b.Reset()
+	b.Grow(int(info.Size()) + bytes.MinRead)
+	if _, err := b.ReadFrom(io.LimitReader(f, maxSearched)); err != nil {
 		return hits{}
 	}
+	data := b.Bytes()
 	enc := encodingOf(data[:min(len(data), 8<<10)])
 	if enc == utf16LE || enc == utf16BE {
 		data = []byte(decode16(data, enc))
 	}
-	if s.literal != "" && !bytes.Contains(data, []byte(s.literal)) {
-		return hits{}
-	}
 	if enc == binary {
-		if s.re.Match(data) {
+		if from, _ := s.m.next(data, 0); from >= 0 {
 			return hits{text: name + ": a binary file matches\n", lines: 1}
 		}
 		return hits{}
@@ -197,26 +201,16 @@ func (s *search) file(name string) hits {
 func (s *search) lines(name string, data []byte) hits {
 	var b strings.Builder
 	var h hits
-	context := int(s.a.Context)
 	lineNo, counted, shownTo := 1, 0, 0
 	for at := 0; at < len(data) && h.lines <= s.limit; {
-		m := s.re.FindIndex(data[at:])
-		if m == nil {
-			break
-		}
-		hit := at + m[0]
-		from := bytes.LastIndexByte(data[:hit], '\n') + 1
-		to := len(data)
-		if i := bytes.IndexByte(data[hit:], '\n'); i >= 0 {
-			to = hit + i
-		}
-		if from >= len(data) {
+		from, to := s.m.next(data, at)
+		if from < 0 {
 			break
 		}
 		lineNo += bytes.Count(data[counted:from], []byte{'\n'})
 		counted = from
 		h.lines++
-		s.show(&b, name, data, from, lineNo, context, &shownTo)
+		s.show(&b, name, data, from, lineNo, int(s.a.Context), &shownTo)
 		at = to + 1
 	}
 	h.text = b.String()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -25,27 +26,20 @@ type pattern struct {
 // ignore is what the .gitignore files from the root down to a folder say; the last match wins.
 type ignore struct{ patterns []pattern }
 
-// under is what holds in a folder: what held above and its own file.
-func (g ignore) under(root fs.FS, dir string) ignore {
-	files := []string{path.Join(dir, ".gitignore")}
-	if dir == "." {
-		files = append([]string{".git/info/exclude"}, files...)
+// with is g and what an ignore file says that holds below dir.
+func (g ignore) with(root *os.Root, file, dir string) ignore {
+	f, err := root.Open(file)
+	if err != nil {
+		return g
 	}
-	for _, file := range files {
-		f, err := root.Open(file)
-		if err != nil {
-			continue
+	defer f.Close()
+	patterns := slices.Clone(g.patterns)
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		if p, ok := parseIgnore(sc.Text(), dir); ok {
+			patterns = append(patterns, p)
 		}
-		patterns := slices.Clone(g.patterns)
-		for sc := bufio.NewScanner(f); sc.Scan(); {
-			if p, ok := parseIgnore(sc.Text(), dir); ok {
-				patterns = append(patterns, p)
-			}
-		}
-		f.Close()
-		g = ignore{patterns}
 	}
-	return g
+	return ignore{patterns}
 }
 
 func parseIgnore(line, dir string) (pattern, bool) {
@@ -89,45 +83,69 @@ func (g ignore) matches(name string, dir bool) bool {
 	return false
 }
 
+// visitor is called with each entry and the folder that it is in, which is open as long as the call.
+type visitor func(dir *os.Root, name string, d fs.DirEntry) error
+
 // walk calls visit for all below dir in order, folders before what is in them;
 // depth 0 is without bound.
-func (e Env) walk(ctx context.Context, dir string, ignored bool, depth int, visit func(name string, d fs.DirEntry) error) error {
+func (e Env) walk(ctx context.Context, dir string, ignored bool, depth int, visit visitor) error {
+	w := walker{e, ctx, ignored, depth, visit}
+	root := e.Root
 	var g ignore
-	root := e.Root.FS()
 	if !ignored {
-		g = g.under(root, ".")
-		for at, parts := ".", strings.Split(dir, "/"); dir != "." && len(parts) > 0; parts = parts[1:] {
-			at = path.Join(at, parts[0])
-			g = g.under(root, at)
+		g = g.with(root, ".git/info/exclude", ".")
+		for at, rest := ".", dir; dir != "." && rest != ""; {
+			g = g.with(root, path.Join(at, ".gitignore"), at)
+			var next string
+			next, rest, _ = strings.Cut(rest, "/")
+			at = path.Join(at, next)
 		}
 	}
-	return e.walkDir(ctx, root, dir, g, ignored, 1, depth, visit)
-}
-
-func (e Env) walkDir(ctx context.Context, root fs.FS, dir string, g ignore, ignored bool, level, depth int, visit func(string, fs.DirEntry) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	entries, err := fs.ReadDir(root, dir)
+	top, err := root.OpenRoot(dir)
 	if err != nil {
 		return nil // unreadable or gone meanwhile
 	}
+	defer top.Close()
+	return w.folder(top, dir, g, 1)
+}
+
+type walker struct {
+	env     Env
+	ctx     context.Context
+	ignored bool
+	depth   int
+	visit   visitor
+}
+
+func (w *walker) folder(dir *os.Root, at string, g ignore, level int) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := fs.ReadDir(dir.FS(), ".")
+	if err != nil {
+		return nil // unreadable or gone meanwhile
+	}
+	if !w.ignored && slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == ".gitignore" }) {
+		g = g.with(dir, ".gitignore", at)
+	}
 	for _, d := range entries {
-		name := path.Join(dir, d.Name())
-		if d.Name() == ".git" || !ignored && g.matches(name, d.IsDir()) || len(e.Hidden) > 0 && e.Hidden[path.Join(e.Dir, name)] {
+		name := path.Join(at, d.Name())
+		if d.Name() == ".git" || !w.ignored && g.matches(name, d.IsDir()) || len(w.env.Hidden) > 0 && w.env.Hidden[path.Join(w.env.Dir, name)] {
 			continue
 		}
-		if err := visit(name, d); err != nil {
+		if err := w.visit(dir, name, d); err != nil {
 			return err
 		}
-		if !d.IsDir() || depth > 0 && level >= depth {
+		if !d.IsDir() || w.depth > 0 && level >= w.depth {
 			continue
 		}
-		sub := g
-		if !ignored {
-			sub = g.under(root, name)
+		sub, err := dir.OpenRoot(d.Name())
+		if err != nil {
+			continue
 		}
-		if err := e.walkDir(ctx, root, name, sub, ignored, level+1, depth, visit); err != nil {
+		err = w.folder(sub, name, g, level+1)
+		sub.Close()
+		if err != nil {
 			return err
 		}
 	}
@@ -154,7 +172,7 @@ func List(ctx context.Context, e Env, a *v1.ListFilesArgs) (*Outcome, error) {
 	}
 	var b strings.Builder
 	n := 0
-	err = e.walk(ctx, dir, a.IncludeIgnored, int(a.Depth), func(name string, d fs.DirEntry) error {
+	err = e.walk(ctx, dir, a.IncludeIgnored, int(a.Depth), func(in *os.Root, name string, d fs.DirEntry) error {
 		if a.Glob != "" && (d.IsDir() || !globbed(a.Glob, dir, name)) {
 			return nil
 		}
@@ -166,7 +184,7 @@ func List(ctx context.Context, e Env, a *v1.ListFilesArgs) (*Outcome, error) {
 		case d.IsDir():
 			b.WriteByte('/')
 		case d.Type()&fs.ModeSymlink != 0:
-			if to, err := e.Root.Readlink(name); err == nil {
+			if to, err := in.Readlink(d.Name()); err == nil {
 				b.WriteString(" -> " + to)
 			}
 		}

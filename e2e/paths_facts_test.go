@@ -75,7 +75,7 @@ var pathFacts = map[string]fact{
 	"S-pth-009": absent("${OUT}/none"),
 	"S-pth-010": shows("hi"),
 	"S-pth-011": shows("hi"),
-	"S-pth-012": unsaid("s"),
+	"S-pth-012": unsaid("\ts\n"),
 	"S-pth-013": all(there("x", "b\n"), linkIsSaid, undone("x", "a\n"), undone("y", "a\n")),
 	"S-pth-014": unsaid("="),
 	"S-pth-015": unsaid("\n"),

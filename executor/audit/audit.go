@@ -16,7 +16,6 @@ package audit
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -138,7 +137,7 @@ func (l *Log) append(records []Record, seal bool) (head string, err error) {
 		if r.Time.IsZero() {
 			r.Time = time.Now().UTC()
 		}
-		line, err := json.Marshal(r)
+		line, err := l.key.line(r)
 		if err != nil {
 			return "", err
 		}

@@ -260,3 +260,38 @@ func TestTree(t *testing.T) {
 		}
 	}
 }
+
+// A secret is in no line, whatever field it stands in, and the line is still a record.
+func TestSecrets(t *testing.T) {
+	dir := t.TempDir()
+	key, err := OpenKey(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(dir, "x1", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	token := "ghp_" + strings.Repeat("a1B2c3", 6)
+	pem := "-----BEGIN RSA PRIVATE " + "KEY-----\n" + strings.Repeat("q7", 3000)
+	for _, text := range []string{token, "x=\"" + token + "\" <&> \n", pem, "a\n" + token} {
+		args, err := structpb.NewStruct(map[string]any{"cmd": text, "env": map[string]any{"T": text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &v1.Decision{Reason: text, Part: text}
+		step := &v1.Step{StepId: "s", Action: "run_command", Args: args}
+		if _, err := l.Seal(append(Result(&v1.StepResult{StepId: "s", Decision: d, Error: &v1.Error{Message: text},
+			Execs:       []*v1.Exec{{Program: "/bin/x", Argv: []string{text}, Refused: d}},
+			Connections: []*v1.Connection{{Host: text}}, Changes: &v1.ChangeSet{Changes: []*v1.Change{{Path: text}}}}),
+			Step(Started, step, "", d), Question(step, &v1.Approval{Decision: d}), Answer("s", &v1.DecideRequest{Message: text}))...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, line := range linesOf(t, dir) {
+		if !json.Valid(line) || bytes.Contains(line, []byte(token)) || bytes.Contains(line, []byte("q7q7")) {
+			t.Errorf("line %d: %s", i, line)
+		}
+	}
+}

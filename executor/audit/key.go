@@ -2,6 +2,7 @@ package audit
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -9,12 +10,16 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
+
+	"harness/executor/redact"
 )
 
-// Key signs the heads of all logs of one executor's state folder.
+// Key signs the heads of all logs of one executor's state folder, and makes the
+// digests that stand for secrets in them.
 type Key struct {
 	signer note.Signer
 	public string
+	redact *redact.Redactor
 }
 
 // Public is the key that verifies, as golang.org/x/mod/sumdb/note writes it.
@@ -50,7 +55,8 @@ func ReadKey(state string) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the audit key %s is damaged: %w", path, err)
 	}
-	return &Key{signer: signer, public: public}, nil
+	sum := sha256.Sum256([]byte("redact\n" + private))
+	return &Key{signer: signer, public: public, redact: redact.New(sum[:])}, nil
 }
 
 func makeKey(state, path string) error {

@@ -2,10 +2,13 @@ package audit
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	v1 "harness/contract/harness/v1"
+	"harness/executor/redact"
 )
 
 // Kind is what a record is about.
@@ -114,11 +117,7 @@ func args(step *v1.Step) map[string]any {
 		case string:
 			m[k] = cut(v)
 		case map[string]any: // the environment: names are enough
-			names := make([]any, 0, len(v))
-			for name := range v {
-				names = append(names, name)
-			}
-			m[k] = names
+			m[k] = slices.Sorted(maps.Keys(v))
 		}
 	}
 	return m
@@ -184,8 +183,12 @@ func Session(planner string, o *v1.OpenResponse, policy string) Record {
 	return r
 }
 
-// parseRecord reads a line that is no head.
-func parseRecord(line []byte) (r Record, err error) {
-	err = json.Unmarshal(line, &r)
-	return r, err
+// line is a record as it stands in the log: without secrets.
+func (k *Key) line(r Record) ([]byte, error) {
+	line, err := json.Marshal(r)
+	if err != nil || !redact.Suspect(line) {
+		return line, err
+	}
+	k.redact.Value(&r) // not the line: an escape next to a secret would hide it
+	return json.Marshal(r)
 }

@@ -28,7 +28,7 @@ const (
 var errOutput = errors.New("output limit")
 
 // defaultLimits hold for every command, beside its timeout.
-var defaultLimits = sandbox.Limits{Memory: 8 << 30, Processes: 512, OpenFiles: 4096, CPU: 2 * time.Hour, FileSize: 8 << 30}
+var defaultLimits = sandbox.Limits{Memory: 8 << 30, Processes: 512, OpenFiles: 4096, CPU: 2 * time.Hour, FileSize: 8 << 30, Disk: 16 << 30}
 
 func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs, tx *workspace.Tx, r *v1.StepResult) error {
 	if s.sandbox == nil || !s.sandbox.MeetsMinimum() {
@@ -100,6 +100,9 @@ func judgeExit(ctx context.Context, exit *sandbox.Exit, step *v1.Step, timeout t
 		r.Limit = "output"
 		r.Status = v1.Status_failed
 		r.Error = contract.Errorf(v1.Error_exit, "printed more than %d bytes and was ended", uint64(artifact.MaxOutput)).Proto()
+	case exit.Limit == "disk":
+		r.Status = v1.Status_error
+		r.Error = contract.Errorf(v1.Error_too_large, "wrote more to the disk than a step may").WithHint("nothing of it was put in place; what is in /tmp stays until the session ends").Proto()
 	case exit.TimedOut:
 		r.Limit = "time"
 		r.Status = v1.Status_timed_out

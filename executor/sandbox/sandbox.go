@@ -37,8 +37,9 @@ type Config struct {
 type Limits struct {
 	Memory               uint64
 	Processes, OpenFiles int
-	CPU                  time.Duration // of each process
-	FileSize             uint64
+	CPU                  time.Duration
+	FileSize             uint64 // of each file
+	Disk                 uint64 // of all that is written to Upper
 }
 
 // Command is one program to run.
@@ -61,7 +62,7 @@ type Exit struct {
 	Wall, CPU           time.Duration
 	PeakMemory          uint64
 	TimedOut, Cancelled bool
-	Limit               string // time, memory, processes, cpu, file_size
+	Limit               string // time, memory, processes, cpu, file_size, disk, open_files
 	Killed              int    // processes that it left behind and that were ended
 }
 

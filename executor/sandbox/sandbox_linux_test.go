@@ -58,7 +58,7 @@ func newBox(t testing.TB) *box {
 	return b
 }
 
-var testLimits = Limits{Memory: 256 << 20, Processes: 64, OpenFiles: 256, CPU: 20 * time.Second, FileSize: 64 << 20}
+var testLimits = Limits{Memory: 256 << 20, Processes: 64, OpenFiles: 256, CPU: 6 * time.Second, FileSize: 64 << 20, Disk: 96 << 20}
 
 // sh runs a line with a layer of its own and returns what it printed.
 func (b *box) sh(t testing.TB, ctx context.Context, line string, edit func(*Command)) (*Exit, string) {
@@ -226,6 +226,9 @@ func TestEnds(t *testing.T) {
 			{"fork bomb", "f(){ f|f& };f; sleep 2", 0, nil},
 			{"S-sbx-016", `python3 -c "a=[];exec('while 1: a.append(bytearray(10**7))')"`, 0, func(e *Exit) bool { return e.Limit == "memory" }},
 			{"S-sbx-017", `python3 -c "import os;[open('/dev/null') for _ in iter(int,1)]"`, 0, func(e *Exit) bool { return e.Code == 1 }},
+			{"disk fill", "i=0; while :; do i=$((i+1)); head -c 20000000 /dev/zero > f$i || exit 9; done", 0, func(e *Exit) bool { return e.Limit == "disk" }},
+			{"processor time of many", "for i in 1 2 3 4 5 6 7 8; do while :; do :; done & done; wait", 0, func(e *Exit) bool { return e.Limit == "cpu" }},
+			{"open files", "python3 -c \"import time\nx=[]\ntry:\n  while 1: x.append(open('/dev/null'))\nexcept OSError:\n  time.sleep(.3)\n  raise\"", 0, func(e *Exit) bool { return e.Limit == "open_files" && e.Code == 1 }},
 			{"file size", "exec head -c 100000000 /dev/zero > big", 0, func(e *Exit) bool { return e.Limit == "file_size" }},
 		} {
 			t.Run(c.name, func(t *testing.T) {

@@ -1608,7 +1608,7 @@ type StepResult struct {
 	Usage            *Usage                 `protobuf:"bytes,12,opt,name=usage,proto3" json:"usage,omitempty"`
 	Decision         *Decision              `protobuf:"bytes,13,opt,name=decision,proto3" json:"decision,omitempty"`
 	Enforced         []string               `protobuf:"bytes,14,rep,name=enforced,proto3" json:"enforced,omitempty"` // names of the capabilities in force
-	Limit            string                 `protobuf:"bytes,15,opt,name=limit,proto3" json:"limit,omitempty"`       // the limit that struck: time, memory, processes, cpu, file_size, output
+	Limit            string                 `protobuf:"bytes,15,opt,name=limit,proto3" json:"limit,omitempty"`       // the limit that struck: time, memory, processes, cpu, file_size, disk, open_files, output
 	Unmet            []string               `protobuf:"bytes,16,rep,name=unmet,proto3" json:"unmet,omitempty"`       // expectations that do not hold
 	Approval         *Approval              `protobuf:"bytes,17,opt,name=approval,proto3" json:"approval,omitempty"` // with awaiting_approval
 	AuditHead        string                 `protobuf:"bytes,18,opt,name=audit_head,proto3" json:"audit_head,omitempty"`

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -81,31 +80,4 @@ func (f family) end() int {
 		wait = min(2*wait, 20*time.Millisecond)
 	}
 	return n
-}
-
-// exceeds names the limit that the family as a whole is over. Memory is what
-// its processes do not share with files.
-func (f family) exceeds(s Step) string {
-	pids := f.members()
-	if s.Processes > 0 && len(pids) > s.Processes {
-		return "processes"
-	}
-	if s.Memory == 0 {
-		return ""
-	}
-	var pages uint64
-	for _, pid := range pids {
-		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
-		if err != nil {
-			continue
-		}
-		var size, resident, shared uint64
-		if n, _ := fmt.Sscan(strings.TrimSpace(string(b)), &size, &resident, &shared); n == 3 && resident > shared {
-			pages += resident - shared
-		}
-	}
-	if pages*uint64(os.Getpagesize()) > s.Memory {
-		return "memory"
-	}
-	return ""
 }

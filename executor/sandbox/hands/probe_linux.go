@@ -30,7 +30,8 @@ func (t *tree) probe(s Setup) []Capability {
 	return append(list,
 		Capability{Name: "memory_limit", Enforced: true, Detail: fmt.Sprintf("of all processes of a step, looked at every %v", everyWatch)},
 		Capability{Name: "process_limit", Enforced: true, Detail: fmt.Sprintf("of all processes of a step, looked at every %v", everyWatch)},
-		Capability{Name: "cpu_limit", Enforced: true, Detail: "of each process"},
+		Capability{Name: "cpu_limit", Enforced: true, Detail: fmt.Sprintf("of all processes of a step, looked at every %v", 8*everyWatch)},
+		Capability{Name: "disk_limit", Enforced: true, Detail: fmt.Sprintf("of all that a step writes, looked at every %v", everyWatch)},
 		Capability{Name: "file_size_limit", Enforced: true, Detail: "of each file"})
 }
 

@@ -109,6 +109,7 @@ func (t *tree) run(s Step, files []*os.File, cancelled <-chan struct{}) Done {
 		defer timer.Stop()
 		deadline = timer.C
 	}
+	limits := newWatch(fam, s)
 	watch := time.NewTimer(firstWatch)
 	defer watch.Stop()
 	var end ended
@@ -124,7 +125,7 @@ func (t *tree) run(s Step, files []*os.File, cancelled <-chan struct{}) Done {
 			d.Cancelled = true
 		case <-watch.C:
 			watch.Reset(everyWatch)
-			if d.Limit = fam.exceeds(s); d.Limit == "" {
+			if d.Limit = limits.struck(); d.Limit == "" {
 				continue
 			}
 		}
@@ -147,6 +148,9 @@ func (t *tree) run(s Step, files []*os.File, cancelled <-chan struct{}) Done {
 	d.Killed += fam.end()
 	d.Wall = time.Since(begin)
 	d.settle(end)
+	if d.Limit == "" && d.Code != 0 {
+		d.Limit = limits.ended()
+	}
 	return d
 }
 

@@ -113,9 +113,9 @@ func (t *tree) furnish(s Setup) error {
 	}
 	t.writable = append(t.writable, "/dev")
 	for _, m := range s.Masks {
-		mode := "mode=0755"
+		mode := "mode=0755,size=5%"
 		if m == "/tmp" || m == "/var/tmp" {
-			mode = "mode=1777"
+			mode = "mode=1777,size=20%" // of the memory, which it takes
 		}
 		if err := place(m); err != nil {
 			return fmt.Errorf("a private %s: %w", m, err)
@@ -284,7 +284,7 @@ func devices() error {
 	if err := unix.Mount("devpts", dev+"/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0600"); err != nil {
 		return err
 	}
-	return unix.Mount("tmpfs", dev+"/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777")
+	return unix.Mount("tmpfs", dev+"/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,size=20%")
 }
 
 // loopback brings up the only network there is.

@@ -49,6 +49,7 @@ type Step struct {
 	Dir, Upper, Work     string
 	Timeout, CPU         time.Duration
 	Memory, FileSize     uint64
+	Disk                 uint64 // bytes in the overlay's upper folder
 	Processes, OpenFiles int
 	Hide                 []string // files and folders, without links, that this step may not read
 }

@@ -11,6 +11,7 @@ import (
 	v1 "harness/contract/harness/v1"
 	"harness/executor/action"
 	"harness/executor/policy"
+	"harness/executor/workspace"
 )
 
 // judge asks the policy whether a step may run.
@@ -96,32 +97,28 @@ func resolve(path string) string {
 // judgeChanges is the decision against a change set, nil if there is none:
 // what a command wrote is held to the same rules as what an edit names. Only
 // git's own data is apart: an edit must not touch it, "git commit" does.
-func (s *session) judgeChanges(cs *v1.ChangeSet) *v1.Decision {
+func (s *session) judgeChanges(cs *v1.ChangeSet, tx *workspace.Tx, r *v1.StepResult) *v1.Decision {
+	left := false
+	if r.Action == contract.RunCommand {
+		if d := s.gitDenied(cs, tx); d != nil {
+			return d
+		}
+		left = r.Decision.GetVerdict() != v1.Decision_ask // what was asked was agreed to
+	}
 	var paths, data []string
 	for _, c := range cs.Changes {
-		if gitData(c.Path) {
+		if slices.Contains(strings.Split(c.Path, "/"), ".git") {
 			data = append(data, s.abs(c.Path))
 		} else {
 			paths = append(paths, s.abs(c.Path))
 		}
 	}
 	p := s.currentPolicy()
-	if d := p.Judge(policy.Request{Action: contract.WriteFile, Writes: paths}).Decision; len(paths) > 0 && d.Verdict == v1.Decision_deny {
+	if d := p.Judge(policy.Request{Action: contract.WriteFile, Writes: paths, Left: left}).Decision; len(paths) > 0 && d.Verdict == v1.Decision_deny {
 		return d
 	}
 	if d := p.Judge(policy.Request{Action: contract.WriteFile, Writes: data}).Decision; len(data) > 0 && d.Verdict == v1.Decision_deny && d.Source != "built-in" {
 		return d
 	}
 	return nil
-}
-
-// gitData says whether a path is data of a repository: what git keeps below
-// .git, but for the files that make git start programs.
-func gitData(path string) bool {
-	parts := strings.Split(path, "/")
-	i := slices.Index(parts, ".git")
-	if i < 0 || i+1 == len(parts) {
-		return false
-	}
-	return parts[i+1] != "hooks" && !strings.HasPrefix(parts[i+1], "config") && !slices.Contains(parts[i+1:], "hooks")
 }

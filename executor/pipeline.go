@@ -113,7 +113,7 @@ func (s *session) checkChanges(tx *workspace.Tx, r *v1.StepResult) {
 		return
 	}
 	r.Changes = cs
-	if d := s.judgeChanges(cs); d != nil {
+	if d := s.judgeChanges(cs, tx, r); d != nil {
 		r.Decision = d
 		fail(r, denied(d).WithHint("rule %s, from %s; nothing of this step was put in place", d.Rule, d.Source))
 		return

@@ -10,17 +10,26 @@ var denied = []struct{ reason, rules string }{
 	{"it holds secrets", `~/.ssh/** ~/.aws/** ~/.gnupg/** ~/.azure/** ~/.kube/** ~/.docker/config.json ~/.netrc ~/.git-credentials ~/.npmrc ~/.pypirc ~/.config/gh/** ~/.config/gcloud/** ~/.config/git/credentials ~/.cargo/credentials ~/.cargo/credentials.toml ~/.password-store/** ~/.local/share/keyrings/** ~/.mozilla/** ~/.config/google-chrome/** ~/.config/chromium/** ~/.config/BraveSoftware/** ~/.bash_history ~/.zsh_history ~/.config/op/** ~/.terraform.d/** ~/.local/share/harness/** ~/.local/state/harness/** //etc/shadow //etc/gshadow //etc/sudoers //etc/sudoers.d/** //proc/*/environ //proc/*/mem //proc/*/root/** //proc/kcore //dev/mem //dev/fd/** //proc/*/fd/**`},
 }
 
+// protected are files of a project that something runs, by who runs them. An
+// edit that names one is denied or asked. What a command leaves in one that is
+// run here, on this machine, without a further question is put in place only
+// if a person said yes to the command; but for a folder that the command itself
+// made, as a clone, since nobody works in it yet. Build services' files may be
+// left by a command: they run elsewhere, after a push that a person sees.
 var protected = []struct {
 	list   verdict
+	here   bool
 	reason string
 	files  string
 }{
-	{deny, "git's own files start programs", `.git .git/**`},
-	{deny, "it is this program's own configuration", `.harness .harness/**`},
-	{ask, "a shell runs it by itself", `.envrc .direnv/** .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .inputrc`},
-	{ask, "a build service runs it", `.github/workflows/** .github/actions/** .gitlab-ci.yml .circleci/** .travis.yml Jenkinsfile azure-pipelines.yml .buildkite/** .drone.yml bitbucket-pipelines.yml`},
-	{ask, "another program runs what it says", `.github/hooks/** .husky/** .pre-commit-config.yaml .lefthook.yml lefthook.yml .gitmodules .gitconfig .npmrc .yarnrc .yarnrc.yml .cargo/config .cargo/config.toml .mise.toml .devcontainer/**`},
-	{ask, "it configures an editor or an agent", `.vscode/** .idea/** .zed/** .nvim.lua .exrc .claude/** .cursor/** .codex/** .gemini/** .agents/** .agent/** .opencode/** .crush/** .windsurf/** .mcp.json .cursorrules .clinerules`},
+	{deny, true, "git's own files start programs", `.git .git/**`},
+	{deny, true, "it is this program's own configuration", `.harness .harness/**`},
+	{ask, true, "a shell runs it by itself", `.envrc .direnv/** .bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .inputrc`},
+	{ask, true, "an agent runs what it says", `.claude/settings.json .claude/settings.local.json .claude/hooks/** .codex/** .gemini/settings.json .cursor/hooks.json .cursor/mcp.json .github/hooks/** .opencode/opencode.json .mcp.json .agent/hooks/** .agents/hooks/** .windsurf/hooks.json`},
+	{ask, true, "an editor runs what it says", `.vscode/settings.json .vscode/tasks.json .vscode/launch.json .vscode/mcp.json .idea/runConfigurations/** .idea/workspace.xml .zed/settings.json .zed/tasks.json .nvim.lua .nvimrc .exrc .dir-locals.el`},
+	{ask, false, "it configures an editor or an agent", `.vscode/** .idea/** .zed/** .claude/** .cursor/** .gemini/** .agents/** .agent/** .opencode/** .crush/** .windsurf/** .cursorrules .clinerules`},
+	{ask, false, "a build service runs it", `.github/workflows/** .github/actions/** .gitlab-ci.yml .circleci/** .travis.yml Jenkinsfile azure-pipelines.yml .buildkite/** .drone.yml .woodpecker/** bitbucket-pipelines.yml`},
+	{ask, false, "another program runs what it says", `.husky/** .pre-commit-config.yaml .lefthook.yml lefthook.yml .gitmodules .gitconfig .npmrc .yarnrc .yarnrc.yml .cargo/config .cargo/config.toml .mise.toml .devcontainer/**`},
 }
 
 // destructive commands have no place in a project.
@@ -52,6 +61,9 @@ var builtIn = sync.OnceValue(func() (rules []rule) {
 	for _, g := range protected {
 		for _, f := range strings.Fields(g.files) {
 			add("Edit(**/"+f+")", g.list, g.reason)
+			if g.here {
+				rules[len(rules)-1].here = strings.Split(f, "/")
+			}
 		}
 	}
 	for _, d := range destructive {

@@ -1,7 +1,10 @@
 package policy
 
 import (
+	"os"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
@@ -16,6 +19,7 @@ type Request struct {
 	Reads, Writes []string // absolute or relative to the workspace
 	Safety        *v1.Safety
 	Sandboxed     bool // the sandbox enforces files, network and limits in full
+	Left          bool // Writes are what a command left that no person said yes to
 }
 
 // Verdict is the decision, and the rule that an "always" would save ("": none).
@@ -40,7 +44,7 @@ func builtin(list verdict, reason, part string) finding {
 }
 
 func worse(a, b finding) finding {
-	if b.list > a.list || b.list == a.list && a.rule == "default" {
+	if b.list > a.list || b.list == a.list && (a.rule == "default" || a.source == "built-in" && b.source != "built-in") {
 		return b
 	}
 	return a
@@ -50,11 +54,12 @@ func worse(a, b finding) finding {
 type judging struct {
 	*Policy
 	shown []string
+	left  bool
 }
 
 // Judge decides on a step. It changes nothing and may be called by many at once.
 func (policy *Policy) Judge(q Request) Verdict {
-	p := &judging{Policy: policy}
+	p := &judging{Policy: policy, left: q.Left}
 	q.Safety = strictest(p.safety, q.Safety)
 	if q.Cwd == "" {
 		q.Cwd = p.root
@@ -177,10 +182,27 @@ func (p *judging) ruled(tool string, t target, path string) (f, granted finding)
 				granted = found(r, path)
 			}
 		} else if r.any || r.path.covers(named, true) || r.path.covers(real, true) {
-			f = worse(f, found(r, path))
+			x := found(r, path)
+			if p.left && r.list == ask && r.here != nil && p.livesIn(r.here, t.real) {
+				x.list, x.reason = deny, r.reason+", and no person was asked; write_file asks"
+			}
+			f = worse(f, x)
 		}
 	}
 	return f, granted
+}
+
+// livesIn says whether a path is what the pattern names in a folder that is
+// there already: what a step made anew, nobody works in yet.
+func (p *judging) livesIn(pattern []string, path string) bool {
+	parts := strings.Split(path, "/")
+	for i := 1; i < len(parts); i++ {
+		if doublestar.MatchUnvalidated(fold(strings.Join(pattern, "/")), fold(strings.Join(parts[i:], "/"))) {
+			info, err := os.Stat(strings.Join(parts[:i], "/") + "/")
+			return err == nil && info.IsDir()
+		}
+	}
+	return false
 }
 
 // linked holds a file with several names against the rules on its others.

@@ -31,6 +31,7 @@ type rule struct {
 	prefix           bool     // Bash: more words may follow
 	path             pattern  // Read, Edit
 	match, notMatch  []string // examples
+	here             []string // built-in: a pattern of files that are run on this machine, by segments
 }
 
 var ruleForm = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)(?s:\((.*)\))?$`)

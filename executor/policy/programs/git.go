@@ -33,3 +33,43 @@ var git = Program{
 
 // GitSafeConfig are beginnings of settings that "git -c" may set without harm.
 const GitSafeConfig = "color. column. core.quotepath= core.pager=cat log. diff.renames diff.context diff.noprefix status. advice. user.name= user.email= core.abbrev= safe.directory="
+
+// GitStarts are the settings with which a repository makes git run a program,
+// or take settings, hooks or attributes from elsewhere: section, then names,
+// with or without a sub-section. From git-config(1), gitattributes(5),
+// githooks(5), git-send-email(1) and git-lfs-config(5), as of git 2.51.
+const GitStarts = `
+core fsmonitor hookspath sshcommand gitproxy editor pager askpass alternaterefscommand virtualfilesystem
+include path
+includeif path
+filter clean smudge process
+diff external command textconv
+merge driver
+mergetool cmd path
+difftool cmd path
+credential helper
+gpg program defaultkeycommand
+pager *
+sequence editor
+interactive difffilter
+trailer cmd command
+tar command
+man cmd path
+browser cmd path
+web browser
+guitool cmd
+instaweb httpd browser
+init templatedir
+gc recentobjectshook
+uploadpack packobjectshook
+remote uploadpack receivepack vcs proxy
+hook command
+sendemail smtpserver sendmailcmd tocmd cccmd headercmd
+imap tunnel
+lfs customtransfer extension path clean smudge
+svn-remote *
+cvsserver *
+`
+
+// GitHarmlessValues are programs that such a setting may name.
+const GitHarmlessValues = "cat less more cache store"

@@ -31,8 +31,7 @@ func (s *session) cancelStep(a *v1.CancelStepArgs, r *v1.StepResult) error {
 	l.mu.Unlock()
 	r.Status = v1.Status_ok
 	if approval != nil {
-		_, err := s.decide(&v1.DecideRequest{SessionId: s.id, ApprovalId: approval.ApprovalId, Digest: approval.Digest,
-			Answer: v1.DecideRequest_deny, Message: "cancelled", Surface: "cancel_step"})
+		_, err := s.conclude(approval, s.own(approval, "cancel_step", "cancelled"))
 		return err
 	}
 	l.cancel()

@@ -37,6 +37,9 @@ type Config struct {
 	Self      string         // the program to start the hands from; default: this one
 	// ApprovalTTL is how long a held step waits for an answer; default one hour.
 	ApprovalTTL time.Duration
+	// Approvers are the public keys of those who may answer from other machines.
+	Approvers     []string
+	SignedAnswers bool // no answer counts that is not signed by one of them
 }
 
 // Executor runs the sessions of one workspace.

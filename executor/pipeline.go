@@ -28,7 +28,7 @@ func (s *session) run(ctx context.Context, l *live, args proto.Message, approved
 	case v1.Decision_allow:
 	case v1.Decision_ask:
 		if !approved && !s.isGranted(step) {
-			return s.hold(step, verdict)
+			return s.hold(step, args, verdict)
 		}
 	default:
 		s.refused(step, r.Decision)
@@ -141,7 +141,7 @@ func (s *session) settle(r *v1.StepResult, tx *workspace.Tx) *v1.StepResult {
 		}
 	}
 	if !land {
-		return s.finish(r, s.conclude)
+		return s.finish(r, s.recordEnd)
 	}
 	if err := s.outcome(r, func() error { return s.journal.Outcome(r) }); err != nil {
 		tx.Discard()
@@ -150,7 +150,7 @@ func (s *session) settle(r *v1.StepResult, tx *workspace.Tx) *v1.StepResult {
 	if err := tx.Land(); err != nil {
 		r.Changes = nil
 		fail(r, contract.Errorf(v1.Error_unavailable, "the changes could not be put in place: %v", err).WithHint("nothing was changed"))
-		return s.finish(r, s.conclude)
+		return s.finish(r, s.recordEnd)
 	}
 	return s.finish(r, s.journal.Append)
 }
@@ -169,8 +169,8 @@ func (s *session) finish(r *v1.StepResult, record func(*v1.Event) error) *v1.Ste
 	return r
 }
 
-// conclude records a result together with the event of it.
-func (s *session) conclude(e *v1.Event) error {
+// recordEnd records a result together with the event of it.
+func (s *session) recordEnd(e *v1.Event) error {
 	return s.outcome(e.GetFinished(), func() error { return s.journal.Finish(e) })
 }
 

@@ -88,6 +88,11 @@ func (x *Executor) open(ctx context.Context, id, planner string, p *policy.Polic
 		}
 	}
 	s.audit.Later(audit.Session(planner, s.describe(), p.Version()))
+	if err := s.resume(); err != nil {
+		s.cancel()
+		s.wg.Wait()
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -118,14 +123,18 @@ func (s *session) recover() error {
 		return contract.Errorf(v1.Error_unavailable, "recovering the workspace: %v", err)
 	}
 	for _, step := range unfinished {
-		if a, decided, err := s.journal.ApprovalOf(step.StepId); err == nil && a != nil && decided == nil {
+		a, err := s.waits(step)
+		if err != nil {
+			return contract.Errorf(v1.Error_unavailable, "the journal: %v", err)
+		}
+		if a != nil {
 			s.live[step.StepId] = held(step, a)
 			continue
 		}
 		r := newResult(step)
 		r.Status = v1.Status_interrupted
 		r.Error = contract.Errorf(v1.Error_interrupted, "the executor ended while this step ran; the workspace is as before it").Proto()
-		if kept := s.finish(r, s.conclude); kept != r {
+		if kept := s.finish(r, s.recordEnd); kept != r {
 			return contract.FromProto(kept.Error)
 		}
 	}

@@ -130,6 +130,7 @@ func (s *session) start(l *live, args proto.Message, approved bool) {
 		result := s.run(ctx, l, args, approved)
 		if result.Status == v1.Status_awaiting_approval {
 			l.set(func() { l.approval = result.Approval })
+			s.expire(l, result.Approval)
 			return
 		}
 		s.retire(result)

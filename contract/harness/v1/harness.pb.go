@@ -2680,6 +2680,8 @@ type Approval struct {
 	Rule          string                 `protobuf:"bytes,6,opt,name=rule,proto3" json:"rule,omitempty"`       // exactly what an "always" answer would save; empty: cannot be saved
 	Decision      *Decision              `protobuf:"bytes,7,opt,name=decision,proto3" json:"decision,omitempty"`
 	Expires       *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=expires,proto3" json:"expires,omitempty"`
+	Asked         *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=asked,proto3" json:"asked,omitempty"`
+	Cwd           string                 `protobuf:"bytes,10,opt,name=cwd,proto3" json:"cwd,omitempty"` // the folder that a command would run in, through any links
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2768,6 +2770,20 @@ func (x *Approval) GetExpires() *timestamppb.Timestamp {
 		return x.Expires
 	}
 	return nil
+}
+
+func (x *Approval) GetAsked() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Asked
+	}
+	return nil
+}
+
+func (x *Approval) GetCwd() string {
+	if x != nil {
+		return x.Cwd
+	}
+	return ""
 }
 
 type Event struct {
@@ -3490,6 +3506,8 @@ type DecideRequest struct {
 	Message       string                 `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"` // a word for the model
 	Approver      string                 `protobuf:"bytes,7,opt,name=approver,proto3" json:"approver,omitempty"`
 	Surface       string                 `protobuf:"bytes,8,opt,name=surface,proto3" json:"surface,omitempty"`
+	Time          *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=time,proto3" json:"time,omitempty"`            // when the answer was given; the executor's clock where it is not signed
+	Signature     string                 `protobuf:"bytes,10,opt,name=signature,proto3" json:"signature,omitempty"` // of an answer from another machine: see executor/approval
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3576,6 +3594,20 @@ func (x *DecideRequest) GetApprover() string {
 func (x *DecideRequest) GetSurface() string {
 	if x != nil {
 		return x.Surface
+	}
+	return ""
+}
+
+func (x *DecideRequest) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *DecideRequest) GetSignature() string {
+	if x != nil {
+		return x.Signature
 	}
 	return ""
 }
@@ -3960,7 +3992,7 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x13verdict_unspecified\x10\x00\x12\t\n" +
 	"\x05allow\x10\x01\x12\a\n" +
 	"\x03ask\x10\x02\x12\b\n" +
-	"\x04deny\x10\x03\"\x94\x02\n" +
+	"\x04deny\x10\x03\"\xd8\x02\n" +
 	"\bApproval\x12 \n" +
 	"\vapproval_id\x18\x01 \x01(\tR\vapproval_id\x12\x18\n" +
 	"\astep_id\x18\x02 \x01(\tR\astep_id\x12\x1e\n" +
@@ -3971,7 +4003,10 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\asummary\x18\x05 \x01(\tR\asummary\x12\x12\n" +
 	"\x04rule\x18\x06 \x01(\tR\x04rule\x120\n" +
 	"\bdecision\x18\a \x01(\v2\x14.harness.v1.DecisionR\bdecision\x124\n" +
-	"\aexpires\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\"\xbb\x03\n" +
+	"\aexpires\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x120\n" +
+	"\x05asked\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05asked\x12\x10\n" +
+	"\x03cwd\x18\n" +
+	" \x01(\tR\x03cwd\"\xbb\x03\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x1e\n" +
 	"\n" +
@@ -4028,7 +4063,7 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\bfrom_seq\x18\x02 \x01(\x04R\bfrom_seq\x12\x16\n" +
 	"\x06follow\x18\x03 \x01(\bR\x06follow\"8\n" +
 	"\rWatchResponse\x12'\n" +
-	"\x05event\x18\x01 \x01(\v2\x11.harness.v1.EventR\x05event\"\x8d\x03\n" +
+	"\x05event\x18\x01 \x01(\v2\x11.harness.v1.EventR\x05event\"\xdb\x03\n" +
 	"\rDecideRequest\x12\x1e\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\n" +
@@ -4039,7 +4074,10 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x05scope\x18\x05 \x01(\x0e2\x1f.harness.v1.DecideRequest.ScopeR\x05scope\x12\x18\n" +
 	"\amessage\x18\x06 \x01(\tR\amessage\x12\x1a\n" +
 	"\bapprover\x18\a \x01(\tR\bapprover\x12\x18\n" +
-	"\asurface\x18\b \x01(\tR\asurface\"5\n" +
+	"\asurface\x18\b \x01(\tR\asurface\x12.\n" +
+	"\x04time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1c\n" +
+	"\tsignature\x18\n" +
+	" \x01(\tR\tsignature\"5\n" +
 	"\x06Answer\x12\x16\n" +
 	"\x12answer_unspecified\x10\x00\x12\t\n" +
 	"\x05allow\x10\x01\x12\b\n" +
@@ -4183,36 +4221,38 @@ var file_harness_v1_harness_proto_depIdxs = []int32{
 	8,  // 28: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
 	36, // 29: harness.v1.Approval.decision:type_name -> harness.v1.Decision
 	54, // 30: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
-	54, // 31: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
-	39, // 32: harness.v1.Event.started:type_name -> harness.v1.StepStarted
-	40, // 33: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
-	25, // 34: harness.v1.Event.finished:type_name -> harness.v1.StepResult
-	37, // 35: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
-	48, // 36: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
-	36, // 37: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
-	13, // 38: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
-	41, // 39: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
-	11, // 40: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
-	25, // 41: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
-	38, // 42: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
-	9,  // 43: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
-	10, // 44: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
-	48, // 45: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
-	42, // 46: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
-	44, // 47: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
-	46, // 48: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
-	48, // 49: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
-	50, // 50: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
-	43, // 51: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
-	45, // 52: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
-	47, // 53: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
-	49, // 54: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
-	51, // 55: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
-	51, // [51:56] is the sub-list for method output_type
-	46, // [46:51] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	54, // 31: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
+	54, // 32: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
+	39, // 33: harness.v1.Event.started:type_name -> harness.v1.StepStarted
+	40, // 34: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
+	25, // 35: harness.v1.Event.finished:type_name -> harness.v1.StepResult
+	37, // 36: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
+	48, // 37: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
+	36, // 38: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
+	13, // 39: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
+	41, // 40: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
+	11, // 41: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
+	25, // 42: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
+	38, // 43: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
+	9,  // 44: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
+	10, // 45: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
+	54, // 46: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
+	48, // 47: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
+	42, // 48: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
+	44, // 49: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
+	46, // 50: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
+	48, // 51: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
+	50, // 52: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
+	43, // 53: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
+	45, // 54: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
+	47, // 55: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
+	49, // 56: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
+	51, // 57: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
+	53, // [53:58] is the sub-list for method output_type
+	48, // [48:53] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_harness_v1_harness_proto_init() }

@@ -37,6 +37,7 @@ func (s *session) hold(step *v1.Step, args proto.Message, v policy.Verdict) *v1.
 		fail(r, contract.Errorf(v1.Error_unavailable, "the question could not be recorded: %v", err))
 		return s.settle(r, nil)
 	}
+	s.x.cfg.OnHeld()
 	return awaiting(step, a)
 }
 

@@ -106,6 +106,7 @@ func (s *session) resume() error {
 			return contract.Errorf(v1.Error_unavailable, "the journal: %v", err)
 		}
 		if decided == nil {
+			s.x.cfg.OnHeld()
 			s.wg.Go(func() { s.expire(l, a) })
 			continue
 		}

@@ -39,7 +39,8 @@ type Config struct {
 	ApprovalTTL time.Duration
 	// Approvers are the public keys of those who may answer from other machines.
 	Approvers     []string
-	SignedAnswers bool // no answer counts that is not signed by one of them
+	SignedAnswers bool   // no answer counts that is not signed by one of them
+	OnHeld        func() // called before it is said that a step is held
 }
 
 // Executor runs the sessions of one workspace.
@@ -77,6 +78,9 @@ func New(c Config) (*Executor, error) {
 	}
 	if c.ApprovalTTL == 0 {
 		c.ApprovalTTL = time.Hour
+	}
+	if c.OnHeld == nil {
+		c.OnHeld = func() {}
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {

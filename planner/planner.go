@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"harness/contract"
@@ -71,6 +72,7 @@ type run struct {
 	tests       map[string]string // path → what happened to it
 	made        map[string]bool   // files that this session created
 	last        string
+	seen        atomic.Uint64 // the executor's last event that the surface was told of
 }
 
 // stop ends a run with a reason of its own.

@@ -216,24 +216,6 @@ func (r *run) cancel(step *v1.Step) (*v1.StepResult, error) {
 
 const cancelPause = 20 * time.Millisecond
 
-// ask has a held step decided. No answer is a no.
-func (r *run) ask(ctx context.Context, a *v1.Approval) error {
-	if err := r.emit("approval.requested", protoJSON(a)); err != nil {
-		return err
-	}
-	d, err := r.Surface.Ask(ctx, a)
-	if err != nil {
-		d = &v1.DecideRequest{Answer: v1.DecideRequest_deny, Message: "nobody can answer: " + err.Error()}
-	}
-	d.SessionId, d.ApprovalId, d.Digest = a.SessionId, a.ApprovalId, a.Digest
-	ctx = context.WithoutCancel(ctx)
-	got, err := r.Executor.Decide(ctx, d)
-	if err != nil {
-		return err
-	}
-	return r.emit("approval.decided", protoJSON(got.Decided))
-}
-
 // note keeps what the end of the run needs to know of a result.
 func (r *run) note(result *v1.StepResult) {
 	for _, c := range result.GetChanges().GetChanges() {
@@ -344,6 +326,7 @@ func (r *run) watch() func() {
 	go func() {
 		defer close(done)
 		r.Executor.Watch(ctx, &v1.WatchRequest{SessionId: r.Session.ID(), FromSeq: r.FromSeq, Follow: true}, func(e *v1.Event) error {
+			r.seen.Store(e.Seq)
 			if o := e.GetOutput(); o != nil {
 				r.Surface.Output(e.StepId, o.Text)
 			}

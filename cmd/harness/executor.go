@@ -61,6 +61,7 @@ type executorCmd struct {
 	Workspace string `short:"C" name:"cd" default:"." help:"The folder that steps work on."`
 	Fd        int    `hidden:"" default:"-1" help:"Serve one connection on this descriptor."`
 	Listen    string `help:"Serve on unix:PATH." placeholder:"unix:PATH"`
+	Signed    bool   `name:"signed-answers" help:"Take only answers that an approver signed."`
 }
 
 func (c *executorCmd) Run() error {
@@ -68,12 +69,16 @@ func (c *executorCmd) Run() error {
 	if err != nil {
 		return &exit{42, err}
 	}
-	x, err := executor.New(executor.Config{Workspace: dir, State: executorDir(), Policy: c.options(dir), Hide: []string{stateDir(), configDir()}})
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	var answers answerDoor
+	defer answers.close()
+	x, err := executor.New(executor.Config{Workspace: dir, State: executorDir(), Policy: c.options(dir), Hide: []string{stateDir(), configDir()},
+		Approvers: approvers(), SignedAnswers: c.Signed, OnHeld: func() { answers.open(ctx) }})
 	if err != nil {
 		return &exit{52, err}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
+	answers.x = x
 	switch path, unix := strings.CutPrefix(c.Listen, "unix:"); {
 	case c.Fd >= 0:
 		signal.Ignore(os.Interrupt) // the planner decides what Ctrl-C means

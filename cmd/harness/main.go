@@ -16,19 +16,22 @@ import (
 const version = "harness 0.1"
 
 type cli struct {
-	Run      runCmd      `cmd:"" default:"withargs" help:"Work on a task in this folder."`
-	Demo     demoCmd     `cmd:"" help:"Show the whole loop on a sample project with a recorded model."`
-	Undo     undoCmd     `cmd:"" help:"Take back the last step of a session."`
-	Redo     redoCmd     `cmd:"" help:"Put the last undone step again."`
-	Rewind   rewindCmd   `cmd:"" help:"Go back to a step: files, conversation, or both."`
-	Diff     diffCmd     `cmd:"" help:"Show what a session changed."`
-	Sessions sessionsCmd `cmd:"" help:"List and show sessions."`
-	Policy   policyCmd   `cmd:"" help:"Say what the policy makes of a command."`
-	Audit    auditCmd    `cmd:"" help:"Show, verify and export the executor's own record."`
-	Trust    trustCmd    `cmd:"" help:"Let this folder's .harness/config.toml count."`
-	Executor executorCmd `cmd:"" help:"Serve the contract to a planner."`
-	Doctor   doctorCmd   `cmd:"" help:"Say what is enforced on this machine."`
-	Version  versionCmd  `cmd:"" help:"Print the version."`
+	Run       runCmd       `cmd:"" default:"withargs" help:"Work on a task in this folder."`
+	Demo      demoCmd      `cmd:"" help:"Show the whole loop on a sample project with a recorded model."`
+	Undo      undoCmd      `cmd:"" help:"Take back the last step of a session."`
+	Redo      redoCmd      `cmd:"" help:"Put the last undone step again."`
+	Rewind    rewindCmd    `cmd:"" help:"Go back to a step: files, conversation, or both."`
+	Diff      diffCmd      `cmd:"" help:"Show what a session changed."`
+	Sessions  sessionsCmd  `cmd:"" help:"List and show sessions."`
+	Policy    policyCmd    `cmd:"" help:"Say what the policy makes of a command."`
+	Audit     auditCmd     `cmd:"" help:"Show, verify and export the executor's own record."`
+	Approvals approvalsCmd `cmd:"" help:"List the steps that wait for an answer; serve them to other machines."`
+	Approve   approveCmd   `cmd:"" help:"Let a step that waits run."`
+	Deny      denyCmd      `cmd:"" help:"Refuse a step that waits, with a word for the model."`
+	Trust     trustCmd     `cmd:"" help:"Let this folder's .harness/config.toml count."`
+	Executor  executorCmd  `cmd:"" help:"Serve the contract to a planner."`
+	Doctor    doctorCmd    `cmd:"" help:"Say what is enforced on this machine."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
 }
 
 // exit is an error with an exit code of its own.

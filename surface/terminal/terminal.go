@@ -92,6 +92,8 @@ func (s *Surface) Event(e session.Event) {
 		s.step(d)
 	case "item.completed":
 		s.result(d)
+	case "approval.decided":
+		s.decided(e.Data)
 	case "check.completed":
 		s.verdict(d)
 	case "error", "turn.failed":
@@ -288,6 +290,22 @@ func (s *Surface) Ask(ctx context.Context, a *v1.Approval) (*v1.DecideRequest, e
 		}
 		return d, nil
 	}
+}
+
+// decided says who answered a question where it was not the person here.
+func (s *Surface) decided(data json.RawMessage) {
+	var d struct{ Answer, Approver, Surface, Message string }
+	if json.Unmarshal(data, &d) != nil || d.Surface == "terminal" || d.Surface == "--yes" {
+		return
+	}
+	answer := "denied"
+	if d.Answer == "allow" {
+		answer = "allowed"
+	}
+	if d.Approver != "" {
+		answer += " by " + d.Approver
+	}
+	s.line(s.paint(dim, "  "+Safe(answer+" ("+d.Surface+") "+d.Message)))
 }
 
 // Question asks the person something.

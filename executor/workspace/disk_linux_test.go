@@ -20,7 +20,7 @@ func fullChild(root, state string) {
 		fmt.Println("mount:", err)
 		os.Exit(125)
 	}
-	w, err := Open(root, state)
+	w, err := opened(root, state)
 	if err == nil {
 		err = tryStep(w, "small", "", Edit{Path: "f", Data: []byte("2\n")})
 	}
@@ -65,7 +65,7 @@ func TestOtherFilesystem(t *testing.T) {
 		t.Skip(err)
 	}
 	defer removeAll(shm)
-	w, err := Open(t.TempDir(), filepath.Join(shm, "state"))
+	w, err := opened(t.TempDir(), filepath.Join(shm, "state"))
 	if err != nil {
 		t.Fatal(err)
 	}

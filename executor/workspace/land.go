@@ -189,6 +189,12 @@ func (w *Workspace) recoverLayer(name string, committed func(string) bool) error
 	if json.Unmarshal(data, &t.marker) != nil || !exists(t.dir) {
 		return w.drop(name)
 	}
+	if t.marker.Exposed {
+		if err := w.recoverExposed(); err != nil {
+			return err
+		}
+		return w.drop(name)
+	}
 	p, err := w.readPlan(name)
 	switch {
 	case err == nil && p.Phase == resting:

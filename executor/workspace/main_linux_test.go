@@ -49,6 +49,18 @@ func overlayChild(root, upper, work, cmd string) error {
 
 // shell runs a command as a step would: in an overlay over the root.
 func shell(w *Workspace, x *Tx, cmd string) error {
+	if w.direct != nil {
+		if err := x.Expose(); err != nil {
+			return err
+		}
+		c := exec.Command("/bin/sh", "-ec", cmd)
+		c.Dir = w.Root()
+		out, err := c.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%s: %w: %s", cmd, err, out)
+		}
+		return errors.Join(err, x.Gather())
+	}
 	out, err := namespaced("overlay", w.Root(), x.Upper(), x.Work(), cmd)
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", cmd, err, out)
@@ -87,7 +99,7 @@ func needOverlay(t testing.TB) {
 
 func open(t testing.TB) *Workspace {
 	t.Helper()
-	w, err := Open(t.TempDir(), filepath.Join(t.TempDir(), "state"))
+	w, err := opened(t.TempDir(), filepath.Join(t.TempDir(), "state"))
 	if err != nil {
 		t.Fatal(err)
 	}

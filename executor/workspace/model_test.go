@@ -39,7 +39,7 @@ func TestModel(t *testing.T) {
 		if err := os.Mkdir(root, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		w, err := Open(root, state)
+		w, err := opened(root, state)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestModel(t *testing.T) {
 				}
 			},
 			"reopen": func(t *rapid.T) {
-				if w, err = Open(root, state); err != nil {
+				if w, err = opened(root, state); err != nil {
 					t.Fatal(err)
 				}
 				if err := w.Recover(func(string) bool { return true }); err != nil {
@@ -143,4 +143,15 @@ func TestModel(t *testing.T) {
 			},
 		})
 	})
+}
+
+// inTree is whether the tests run once more without an overlay.
+var inTree = os.Getenv("WORKSPACE_DIRECT") != ""
+
+func opened(root, state string) (*Workspace, error) {
+	w, err := Open(root, state)
+	if err == nil && inTree {
+		err = w.Direct()
+	}
+	return w, err
 }

@@ -26,6 +26,8 @@ type Tx struct {
 type marker struct {
 	Step  string `json:"step"`
 	Stamp int64  `json:"stamp,omitempty"`
+	// Exposed: a command works in the tree itself, and the mirror has what was there.
+	Exposed bool `json:"exposed,omitempty"`
 }
 
 // staged is what an upper folder cannot say on every system.
@@ -79,6 +81,9 @@ func (w *Workspace) begin(t *Tx) error {
 	return os.WriteFile(w.activeName(t.name), data, 0o600)
 }
 
+// mark writes the marker again.
+func (t *Tx) mark() error { return writeDurable(t.w.activeName(t.name), t.marker) }
+
 func (w *Workspace) activeName(name string) string { return filepath.Join(w.state, "active", name) }
 
 func safeName(step string) string {
@@ -112,6 +117,11 @@ func (t *Tx) Changes() (*v1.ChangeSet, error) {
 func (t *Tx) Discard() error {
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
+	if t.marker.Exposed { // what it did could not be gathered
+		if err := t.w.recoverExposed(); err != nil {
+			return err
+		}
+	}
 	return t.w.drop(t.name)
 }
 

@@ -75,7 +75,7 @@ func TestUndoCases(t *testing.T) {
 				os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)
 			}
 			sh(t, dir, "export HOME="+t.TempDir()+"; "+strings.Replace(c.Setup.Bash, "git config --unset user.name;", "", 1)+"\n"+play.person)
-			w, err := Open(filepath.Join(dir, play.sub), filepath.Join(t.TempDir(), "state"))
+			w, err := opened(filepath.Join(dir, play.sub), filepath.Join(t.TempDir(), "state"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,9 @@
 // into the layer: undo and redo are the same swap the other way. Costs grow
 // with what a step changed, never with the size of the tree.
 //
+// Where there is no overlay (Direct), a command works in the tree itself
+// between Expose and Gather, and what it did is taken out again into the same form.
+//
 // Promises: a path that somebody else changed since the step began, or since
 // it landed, is never overwritten: it is a Conflict and both versions are
 // kept. A kill at any instant ends, after Recover, in before or after. Nothing
@@ -60,6 +63,7 @@ type Workspace struct {
 	next   int
 	layers []*layer
 	index  *os.File
+	direct *direct // nil: commands work in an overlay
 }
 
 // layer is a landed step as the index knows it.

@@ -14,11 +14,7 @@ import (
 func (p *judging) command(q Request, c *command) finding {
 	f := finding{}
 	granted := finding{}
-	for i := range p.rules {
-		r := &p.rules[i]
-		if r.tool != "Bash" {
-			continue
-		}
+	for _, r := range p.byTool["Bash"] {
 		if r.list == allow {
 			if len(c.words) > 0 && r.allows(c) {
 				granted = found(r, c.Text)
@@ -227,7 +223,7 @@ func (p *judging) kind(c *command) (kind, doubt string) {
 				}
 			}
 		}
-		if why := planted(c.Dirs, p.root); why != "" {
+		if why := p.planted(c.Dirs); why != "" {
 			return "", why
 		}
 		if len(rest) > 1 && c.texts[1] == "config" && strings.Contains(strings.ToLower(strings.Join(c.texts, " ")), "alias.") && len(rest) > 1 && !strings.HasPrefix(rest[0].Text, "--get") {
@@ -235,7 +231,7 @@ func (p *judging) kind(c *command) (kind, doubt string) {
 		}
 	}
 	open := facts.Writes+facts.Runs+facts.Language != "" || facts.Most != 0
-	operands, only, seen := 0, false, false
+	operands, only, seen, valued := 0, false, false, facts.Valued()
 	for i, w := range rest {
 		if w.Known && w.Text == "--" {
 			operands += len(rest) - i - 1
@@ -247,8 +243,8 @@ func (p *judging) kind(c *command) (kind, doubt string) {
 		if f := facts.HasFlag(facts.Writes, w.Text); f != "" {
 			return "", ""
 		}
-		valued := i > 0 && programs.TakesValue(facts.Values+" "+facts.Dirs, rest[i-1].Text)
-		if !valued && open && (!w.Known && w.Text == "" || w.Glob && strings.ContainsAny(w.Text[:1], "*?[") && dashed(c.Dirs)) {
+		isValue := i > 0 && programs.TakesValue(valued, rest[i-1].Text)
+		if !isValue && open && (!w.Known && w.Text == "" || w.Glob && strings.ContainsAny(w.Text[:1], "*?[") && dashed(c.Dirs)) {
 			if facts.Reads || facts.Runs != "" {
 				return "", "one of its words may be a flag"
 			}
@@ -256,7 +252,7 @@ func (p *judging) kind(c *command) (kind, doubt string) {
 		for o := range strings.FieldsSeq(facts.Only) {
 			only = only || o == w.Text
 		}
-		if !valued && !strings.HasPrefix(w.Text, "-") {
+		if !isValue && !strings.HasPrefix(w.Text, "-") {
 			operands++
 			if facts.Builds && facts.Only != "" && !has(facts.Only, w.Text) {
 				return "", ""
@@ -265,7 +261,7 @@ func (p *judging) kind(c *command) (kind, doubt string) {
 				return "", ""
 			}
 		}
-		if !seen && facts.Language != "" && (!strings.HasPrefix(w.Text, "-") && !valued || rest[max(i-1, 0)].Text == "-e") {
+		if !seen && facts.Language != "" && (!strings.HasPrefix(w.Text, "-") && !isValue || rest[max(i-1, 0)].Text == "-e") {
 			if !w.Known || !harmless(facts.Language, w.Text) {
 				return "", ""
 			}

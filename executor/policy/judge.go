@@ -53,8 +53,9 @@ func worse(a, b finding) finding {
 // judging is one call of Judge.
 type judging struct {
 	*Policy
-	shown []string
-	left  bool
+	shown  []string
+	left   bool
+	repos  map[string]string // folders that git was looked at in, and what was found
 }
 
 // Judge decides on a step. It changes nothing and may be called by many at once.
@@ -172,16 +173,12 @@ func (p *judging) target(q Request, t target, path string, write, byShell bool) 
 // ruled is what the rules of a tool say of a path, and the one that allows it.
 func (p *judging) ruled(tool string, t target, path string) (f, granted finding) {
 	named, real := fold(t.named), fold(t.real)
-	for i := range p.rules {
-		r := &p.rules[i]
-		if r.tool != tool {
-			continue
-		}
+	for _, r := range p.byTool[tool] {
 		if r.list == allow {
 			if r.any && p.inside(t) || !r.any && r.path.covers(t.real, false) {
 				granted = found(r, path)
 			}
-		} else if r.any || r.path.covers(named, true) || r.path.covers(real, true) {
+		} else if r.any || r.path.covers(named, true) || real != named && r.path.covers(real, true) {
 			x := found(r, path)
 			if p.left && r.list == ask && r.here != nil && p.livesIn(r.here, t.real) {
 				x.list, x.reason = deny, r.reason+", and no person was asked; write_file asks"

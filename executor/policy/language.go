@@ -78,28 +78,42 @@ func dashed(dirs []string) bool {
 var gitRuns = regexp.MustCompile(`(?im)^\s*(fsmonitor|pager|sshcommand|hookspath|external|textconv|command|difffilter|askpass|worktree|path|program|clean|smudge|process)\s*=\s*(.*)$`)
 
 // planted finds settings of a repository that make git run programs.
-func planted(dirs []string, root string) string {
+func (p *judging) planted(dirs []string) string {
 	for _, d := range dirs {
-		for {
-			config := filepath.Join(d, ".git", "config")
-			if _, err := os.Stat(filepath.Join(d, "HEAD")); err == nil {
-				if _, err := os.Stat(filepath.Join(d, "objects")); err == nil {
-					return "the folder is itself a bare repository, whose settings git obeys"
-				}
+		why, known := p.repos[d]
+		if !known {
+			why = plantedIn(d, p.root)
+			if p.repos == nil {
+				p.repos = map[string]string{}
 			}
-			if b, err := os.ReadFile(config); err == nil {
-				for _, m := range gitRuns.FindAllStringSubmatch(string(b), -1) {
-					if v := strings.ToLower(strings.TrimSpace(m[2])); v != "true" && v != "false" && v != "cat" && !strings.HasPrefix(v, "git-lfs ") {
-						return "the repository's settings make git run a program (" + m[1] + ")"
-					}
-				}
-				break
-			}
-			if d == root || filepath.Dir(d) == d {
-				break
-			}
-			d = filepath.Dir(d)
+			p.repos[d] = why
+		}
+		if why != "" {
+			return why
 		}
 	}
 	return ""
+}
+
+func plantedIn(d, root string) string {
+	for {
+		config := filepath.Join(d, ".git", "config")
+		if _, err := os.Stat(filepath.Join(d, "HEAD")); err == nil {
+			if _, err := os.Stat(filepath.Join(d, "objects")); err == nil {
+				return "the folder is itself a bare repository, whose settings git obeys"
+			}
+		}
+		if b, err := os.ReadFile(config); err == nil {
+			for _, m := range gitRuns.FindAllStringSubmatch(string(b), -1) {
+				if v := strings.ToLower(strings.TrimSpace(m[2])); v != "true" && v != "false" && v != "cat" && !strings.HasPrefix(v, "git-lfs ") {
+					return "the repository's settings make git run a program (" + m[1] + ")"
+				}
+			}
+			return ""
+		}
+		if d == root || filepath.Dir(d) == d {
+			return ""
+		}
+		d = filepath.Dir(d)
+	}
 }

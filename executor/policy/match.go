@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"harness/executor/policy/programs"
@@ -18,10 +19,12 @@ type command struct {
 	used    int // words that led to the facts
 	globals []string
 	known   bool
+	parts   parts // as deny rules see it
+	same    parts // and the other command that has its effect
 }
 
 func newCommand(c *shell.Command) *command {
-	x := &command{Command: c, words: c.Words}
+	x := &command{Command: c, words: c.Words, texts: make([]string, 0, len(c.Words))}
 	for _, w := range c.Words {
 		if w.Known {
 			x.texts = append(x.texts, w.Text)
@@ -31,8 +34,15 @@ func newCommand(c *shell.Command) *command {
 	}
 	if len(c.Words) > 0 {
 		x.base = path.Base(x.texts[0])
-		named := append([]string{x.base}, x.texts[1:]...)
+		named := x.texts
+		if x.base != x.texts[0] {
+			named = append([]string{x.base}, x.texts[1:]...)
+		}
 		x.facts, x.used, x.globals, x.known = programs.Find(named)
+		x.parts = split(x.texts)
+		if x.known && x.facts.SameAs != "" {
+			x.same = split(append(strings.Fields(x.facts.SameAs), x.texts[x.used:]...))
+		}
 	}
 	return x
 }
@@ -41,19 +51,25 @@ func newCommand(c *shell.Command) *command {
 // flags do not matter, nor do flags before a sub-command.
 type parts struct {
 	names   []string // the program and the words that are no flags
-	flags   map[string]bool
+	flags   []string
 	unknown bool
 }
 
+func (p *parts) flag(f string) {
+	if !slices.Contains(p.flags, f) {
+		p.flags = append(p.flags, f)
+	}
+}
+
 func split(words []string) parts {
-	p := parts{flags: map[string]bool{}}
 	if len(words) == 0 {
-		return p
+		return parts{}
 	}
 	base := path.Base(words[0])
-	p.names = []string{base}
+	p := parts{names: make([]string, 1, len(words))}
+	p.names[0] = base
 	facts, _ := programs.Lookup(base)
-	values, flags := facts.Values+" "+facts.Dirs, true
+	values, flags := facts.Valued(), true
 	for i := 1; i < len(words); i++ {
 		w := words[i]
 		switch {
@@ -64,10 +80,10 @@ func split(words []string) parts {
 			flags = false
 		case flags && len(w) > 1 && w[0] == '-':
 			name, _, _ := strings.Cut(w, "=")
-			p.flags[programs.SameFlag(base, name)] = true
-			if w[1] != '-' {
+			p.flag(programs.SameFlag(base, name))
+			if w[1] != '-' && len(name) > 2 {
 				for j := 1; j < len(name); j++ {
-					p.flags[programs.SameFlag(base, "-"+name[j:j+1])] = true
+					p.flag(programs.SameFlag(base, "-"+name[j:j+1]))
 				}
 			}
 			if programs.TakesValue(values, w) {
@@ -75,7 +91,7 @@ func split(words []string) parts {
 			}
 		default:
 			if sub, ok := facts.Subs[w]; ok && len(p.names) == 1 {
-				values = sub.Values + " " + sub.Dirs
+				values = sub.Valued()
 			}
 			p.names = append(p.names, w)
 		}
@@ -92,25 +108,24 @@ func (r *rule) forbids(c *command) int {
 	if r.any {
 		return 1
 	}
-	want := split(r.words)
+	name := r.parts.names[0]
 	if c.words[0].Glob {
-		if ok, err := path.Match(c.base, want.names[0]); ok && err == nil {
+		if ok, err := path.Match(c.base, name); ok && err == nil {
 			return 1
 		}
 	}
 	if !c.words[0].Known {
 		return 0
 	}
-	best := r.covers(want, split(c.texts))
-	if c.known && c.facts.SameAs != "" {
-		same := append(strings.Fields(c.facts.SameAs), c.texts[c.used:]...)
-		if got := r.covers(want, split(same)); got != 0 {
+	best := r.covers(c.parts)
+	if c.same.names != nil {
+		if got := r.covers(c.same); got != 0 {
 			best = got
 		}
 	}
 	if best == 0 && c.facts.Copies {
 		for _, x := range c.texts[1:] {
-			if path.Base(x) == want.names[0] && trusted(x) {
+			if path.Base(x) == name && trusted(x) {
 				return 1 // it would be the program under another name
 			}
 		}
@@ -118,7 +133,8 @@ func (r *rule) forbids(c *command) int {
 	return best
 }
 
-func (r *rule) covers(want, got parts) int {
+func (r *rule) covers(got parts) int {
+	want := &r.parts
 	if got.names[0] != want.names[0] {
 		return 0
 	}
@@ -133,8 +149,8 @@ func (r *rule) covers(want, got parts) int {
 			return 0
 		}
 	}
-	for f := range want.flags {
-		if !got.flags[f] && !spelled(want.names[0], f, got.flags) {
+	for _, f := range want.flags {
+		if !slices.Contains(got.flags, f) && !spelled(want.names[0], f, got.flags) {
 			missing = true
 		}
 	}
@@ -155,12 +171,12 @@ func (r *rule) covers(want, got parts) int {
 
 // spelled says whether a cluster of flags, as -rf, is there as single ones, in
 // whatever order and grouping. A long name behind one dash is no cluster.
-func spelled(program, cluster string, flags map[string]bool) bool {
+func spelled(program, cluster string, flags []string) bool {
 	if len(cluster) < 3 || len(cluster) > 5 || cluster[1] == '-' {
 		return false
 	}
 	for _, letter := range cluster[1:] {
-		if !flags[programs.SameFlag(program, "-"+string(letter))] {
+		if !slices.Contains(flags, programs.SameFlag(program, "-"+string(letter))) {
 			return false
 		}
 	}

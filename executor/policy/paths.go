@@ -18,6 +18,7 @@ type pattern struct {
 	base string // the folder, once placed
 	fold string // glob as it is compared on the ask and deny lists
 	low  string // base likewise
+	must string // a part of fold that stands in every path that it covers
 }
 
 func parsePattern(spec string) (pattern, error) {
@@ -57,13 +58,20 @@ func (r *rule) place(root, home string) {
 		r.path.base = root
 	}
 	r.path.fold, r.path.low = fold(r.path.glob), fold(r.path.base)
+	for part := range strings.SplitSeq(r.path.fold, "/") {
+		if !strings.ContainsAny(r.path.fold, `{\`) && !strings.ContainsAny(part, "*?[") && len(part) > len(r.path.must) {
+			r.path.must = part
+		}
+	}
 }
 
 // covers says whether the pattern, or a folder that it matches, holds the path.
 func (p *pattern) covers(path string, folded bool) bool {
 	base, glob := p.base, p.glob
 	if folded {
-		base, glob = p.low, p.fold
+		if base, glob = p.low, p.fold; !strings.Contains(path, p.must) {
+			return false
+		}
 	}
 	if p.from == '~' && base == "" {
 		return false
@@ -87,8 +95,11 @@ func below(base, path string) (string, bool) {
 	if path == base {
 		return "", true
 	}
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(base, "/")+"/")
-	return rest, ok
+	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(base, "/"))
+	if !ok || !strings.HasPrefix(rest, "/") {
+		return path, false
+	}
+	return rest[1:], true
 }
 
 // fold is a path as a careless file system would see it: without case, without
@@ -124,8 +135,12 @@ type target struct {
 
 // follow walks a path as the kernel does. What does not exist is taken as a
 // name; a loop of links is an error.
-func follow(path string) (string, error) {
+// root is a folder that is known to have no links in its own path.
+func follow(root, path string) (string, error) {
 	done, todo, links := "/", strings.TrimPrefix(path, "/"), 0
+	if rel, in := below(root, path); in {
+		done, todo = root, rel
+	}
 	for todo != "" {
 		var name string
 		name, todo, _ = strings.Cut(todo, "/")
@@ -173,7 +188,7 @@ func (p *judging) locate(path, dir string) (target, error) {
 	case !filepath.IsAbs(path):
 		abs = dir + "/" + path
 	}
-	real, err := follow(abs)
+	real, err := follow(p.root, abs)
 	return target{named: filepath.Clean(abs), real: real}, err
 }
 

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 
 	v1 "harness/contract/harness/v1"
@@ -48,6 +49,7 @@ type Policy struct {
 	root    string // the workspace without symlinks
 	home    string
 	rules   []rule
+	byTool  map[string][]*rule
 	sources []string
 	safety  *v1.Safety
 	version string
@@ -138,13 +140,17 @@ func (p *Policy) seal() {
 	for _, l := range lines {
 		fmt.Fprintln(h, l)
 	}
+	p.byTool = map[string][]*rule{}
+	for i := range p.rules {
+		p.byTool[p.rules[i].tool] = append(p.byTool[p.rules[i].tool], &p.rules[i])
+	}
 	p.version = hex.EncodeToString(h.Sum(nil)[:8])
 	p.reads = len(p.hiding()) > 0
 }
 
 func (p *Policy) with(rules []rule) *Policy {
 	q := *p
-	q.rules = append(p.rules[:len(p.rules):len(p.rules)], rules...)
+	q.rules = slices.Concat(p.rules, rules) // never the same ones: seal writes to them
 	q.seal()
 	return &q
 }

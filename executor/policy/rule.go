@@ -31,6 +31,7 @@ type rule struct {
 	prefix           bool     // Bash: more words may follow
 	path             pattern  // Read, Edit
 	match, notMatch  []string // examples
+	parts            parts    // Bash, ask and deny: words, taken apart
 	here             []string // built-in: a pattern of files that are run on this machine, by segments
 }
 
@@ -99,7 +100,7 @@ func (r *rule) command() error {
 	}
 	words, plain := plainWords(spec)
 	if plain {
-		r.words = words
+		r.words, r.parts = words, split(words)
 	}
 	switch {
 	case r.prefix && !plain:

@@ -71,7 +71,7 @@ func Find(words []string) (p Program, used int, globals []string, ok bool) {
 				break
 			}
 			globals = append(globals, words[at])
-			if TakesValue(p.Values+" "+p.Dirs, words[at]) && at+1 < len(words) {
+			if TakesValue(p.Valued(), words[at]) && at+1 < len(words) {
 				at++
 				globals = append(globals, words[at])
 			}
@@ -93,6 +93,14 @@ func Find(words []string) (p Program, used int, globals []string, ok bool) {
 		p, used = sub, at+1
 	}
 	return p, used, globals, ok
+}
+
+// Valued is the flags whose value is the next word.
+func (p *Program) Valued() string {
+	if p.Dirs == "" || p.Values == "" {
+		return p.Values + p.Dirs
+	}
+	return p.Values + " " + p.Dirs
 }
 
 // TakesValue says whether the word is a flag of the list whose value is the

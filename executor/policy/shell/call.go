@@ -15,8 +15,13 @@ func (w *walker) call(c *syntax.CallExpr, files []File, text string) {
 	for _, a := range c.Assigns {
 		cmd.Assigns = append(cmd.Assigns, w.assign(a))
 	}
+	cmd.Words = make([]Word, 0, len(c.Args))
 	for _, a := range c.Args {
-		cmd.Words = append(cmd.Words, w.expand(a)...)
+		if l, plain := plain(a); plain {
+			cmd.Words = append(cmd.Words, Word{Text: l, Known: true})
+		} else {
+			cmd.Words = append(cmd.Words, w.expand(a)...)
+		}
 	}
 	if len(cmd.Words) == 0 {
 		for _, a := range cmd.Assigns {

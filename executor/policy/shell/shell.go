@@ -67,7 +67,8 @@ var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant
 
 // Analyse takes a script apart.
 func Analyse(src string, env Env) Script {
-	w := &walker{env: env, at: place{dirs: []string{env.Cwd}}, vars: map[string]*Word{}, out: new([]Command), funcs: map[string]bool{}}
+	out := make([]Command, 0, 8)
+	w := &walker{env: env, at: place{dirs: []string{env.Cwd}}, vars: map[string]*Word{}, out: &out, funcs: map[string]bool{}}
 	for name := range env.Vars {
 		w.vars[name] = nil
 	}

@@ -32,9 +32,21 @@ func (w *walker) here(word *syntax.Word, quoted bool) Word {
 	return b.done()[0]
 }
 
+// plain is a word that is as it is written.
+func plain(word *syntax.Word) (string, bool) {
+	if len(word.Parts) != 1 {
+		return "", false
+	}
+	l, ok := word.Parts[0].(*syntax.Lit)
+	if !ok || l.Value == "" || strings.ContainsAny(l.Value, "\\{*?[~") {
+		return "", false
+	}
+	return l.Value, true
+}
+
 // expand is the words that one word of a command comes to.
 func (w *walker) expand(word *syntax.Word) []Word {
-	if l := word.Lit(); l != "" && !strings.ContainsAny(l, "\\{*?[~") {
+	if l, plain := plain(word); plain {
 		return []Word{{Text: l, Known: true}}
 	}
 	for _, p := range word.Parts {

@@ -225,7 +225,11 @@ func (r *run) resume() error {
 		x := &call{ToolCall: c, step: started[c.ID]}
 		if x.step != nil {
 			if x.result = results[x.step.StepId]; x.result == nil && x.step.SessionId == r.Session.ID() {
-				if x.result, x.err = r.submit(r.ctx, x.step); x.result != nil {
+				x.result, x.err = r.submit(r.ctx, x.step)
+				if gone := new(stop); errors.As(x.err, &gone) {
+					return gone
+				}
+				if x.result != nil {
 					r.note(x.result)
 					if err := r.emit("item.completed", map[string]any{"item": item(x.step, x.result), "call_id": c.ID}); err != nil {
 						return err

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +35,7 @@ type Config struct {
 	Safety    *v1.Safety      // of every step; can only narrow
 	Notes     string          // the user's own
 	FromSeq   uint64          // the first event of the session that this run may cause
+	Fallback  model.Model     // goes on where Model is out; may be nil
 	Steer     <-chan string   // messages typed while it works
 	Interrupt <-chan struct{} // ends what is going on now, not the run
 }
@@ -68,7 +68,9 @@ type run struct {
 	everChanged bool
 	rounds      int // red checks so far
 	repeats     repeats
-	denials     int               // in a row
+	denials     int               // since the last change
+	refused     map[string]int    // denied call → how often it was made
+	odd         int               // replies in a row that were empty or cut
 	tests       map[string]string // path → what happened to it
 	made        map[string]bool   // files that this session created
 	last        string
@@ -87,7 +89,7 @@ func (s *stop) Error() string { return s.reason + ": " + s.text }
 // Run works on a task until it is done or stopped. The error is one of the
 // planner's own, such as a log that cannot be written; how the task ended is in the report.
 func Run(ctx context.Context, c Config) (Report, error) {
-	r := &run{Config: c, ctx: ctx, tools: tools(), warned: map[budget.Reason]bool{}, tests: map[string]string{}, made: map[string]bool{}}
+	r := &run{Config: c, ctx: ctx, tools: tools(), warned: map[budget.Reason]bool{}, tests: map[string]string{}, made: map[string]bool{}, refused: map[string]int{}}
 	r.spent.Began = time.Now()
 	if c.Limits.MaxTime > 0 {
 		var cancel context.CancelFunc
@@ -116,13 +118,19 @@ func (r *run) loop() error {
 		if err != nil {
 			return err
 		}
+		if reply == nil { // it had no use, and the model was told so
+			continue
+		}
 		if len(reply.Message.Calls) > 0 {
-			if err := r.act(reply.Message.Calls); err != nil {
+			if err := r.act(reply.Message.Calls, reply.Stop == model.MaxTokens); err != nil {
 				return err
 			}
 			continue
 		}
 		r.last = reply.Message.Text
+		if len(r.Steer) > 0 { // what was typed meanwhile comes before the end
+			continue
+		}
 		done, err := r.judge()
 		if err != nil || done {
 			return err
@@ -199,87 +207,6 @@ func (r *run) steer() error {
 			return nil
 		}
 	}
-}
-
-// turn is one reply of the model, streamed to the surface.
-func (r *run) turn() (*model.Reply, error) {
-	if err := r.emit("turn.started", map[string]any{"turn": r.spent.Turns + 1}); err != nil {
-		return nil, err
-	}
-	for {
-		ctx, cancel := context.WithCancelCause(r.ctx)
-		stopWatch := r.onInterrupt(func() { cancel(errInterrupted) })
-		reply, err := model.Complete(ctx, r.Model, &model.Request{System: r.system, Messages: r.view.Messages(), Tools: r.tools},
-			func(d model.Delta) { r.Surface.Delta(d.Text, d.Reasoning) },
-			func(e *model.Error, wait time.Duration, attempt int) {
-				r.emit("error", map[string]any{"message": e.Error(), "retry_in_s": wait.Seconds(), "attempt": attempt})
-			})
-		stopWatch()
-		cause := context.Cause(ctx)
-		cancel(nil)
-		var me *model.Error
-		switch {
-		case err == nil:
-			r.spent.Add(reply.Usage, r.Model.Info())
-			if reply.Message.Text == "" && len(reply.Message.Calls) == 0 {
-				reply.Message.Text = "(no answer)"
-			}
-			for i := range reply.Message.Calls {
-				reply.Message.Calls[i].Args = whole(reply.Message.Calls[i].Args)
-			}
-			if err := r.say(reply.Message); err != nil {
-				return nil, err
-			}
-			if reply.Message.Text != "" {
-				if err := r.emit("item.completed", map[string]any{"item": map[string]any{"type": "agent_message", "text": reply.Message.Text}}); err != nil {
-					return nil, err
-				}
-			}
-			return reply, r.emit("turn.completed", map[string]any{"usage": map[string]any{"input_tokens": reply.Usage.InputTokens,
-				"cached_input_tokens": reply.Usage.CachedInputTokens, "output_tokens": reply.Usage.OutputTokens, "cost_usd": r.Model.Info().Cost(reply.Usage)}})
-		case errors.Is(cause, errInterrupted) && r.ctx.Err() == nil:
-			if err := r.interrupted(); err != nil {
-				return nil, err
-			}
-		case r.ctx.Err() != nil:
-			return nil, context.Cause(r.ctx)
-		case errors.As(err, &me) && me.Kind == model.Context && r.view.Shrink():
-		case errors.As(err, &me) && me.Kind == model.Auth:
-			r.emit("turn.failed", map[string]any{"error": me.Message})
-			return nil, &stop{"credentials", 41, me.Message}
-		default:
-			r.emit("turn.failed", map[string]any{"error": err.Error()})
-			return nil, &stop{"model_error", 1, err.Error()}
-		}
-	}
-}
-
-var errInterrupted = errors.New("interrupted by the user")
-
-// onInterrupt calls f at an interrupt, until the function that it returns is called.
-func (r *run) onInterrupt(f func()) func() {
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		select {
-		case <-r.Interrupt:
-			f()
-		case <-done:
-		}
-	}()
-	return func() { close(done); <-ended }
-}
-
-// interrupted asks what to do instead; where nobody can answer, the run ends.
-func (r *run) interrupted() error {
-	text, err := r.Surface.Question(r.ctx, "Interrupted. What should it do instead? (empty: go on)")
-	if err != nil {
-		return &stop{"interrupted", 130, "interrupted by the user"}
-	}
-	if strings.TrimSpace(text) == "" {
-		text = "I interrupted you. Go on."
-	}
-	return r.say(model.Message{Role: model.User, Text: text})
 }
 
 // end makes the report, and closes the log of this run.

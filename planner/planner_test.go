@@ -45,6 +45,7 @@ type fake struct {
 	done    map[string]*v1.StepResult
 	writes  int
 	denying bool
+	lost    bool // the connection ends with the first write
 }
 
 func (f *fake) Watch(ctx context.Context, q *v1.WatchRequest, _ func(*v1.Event) error) error {
@@ -55,6 +56,9 @@ func (f *fake) Submit(_ context.Context, s *v1.Step) (*v1.StepResult, error) {
 	defer f.mu.Unlock()
 	if r := f.done[s.StepId]; r != nil {
 		return r, nil
+	}
+	if f.lost && s.Action == contract.WriteFile {
+		return nil, errors.New("write: broken pipe")
 	}
 	r := &v1.StepResult{StepId: s.StepId, SessionId: s.SessionId, Action: s.Action, Status: v1.Status_ok, Output: &v1.Output{}}
 	switch {

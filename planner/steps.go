@@ -84,9 +84,14 @@ func (r *run) parse(c model.ToolCall) *call {
 
 // act runs the calls of one reply: those that only read side by side, others in
 // their order. Each has a result in the log and the view before the next turn.
-func (r *run) act(calls []model.ToolCall) error {
+// Of a reply that was cut the last call is not run: what there is of it may look whole.
+func (r *run) act(calls []model.ToolCall, cut bool) error {
 	list := make([]*call, len(calls))
 	for i, c := range calls {
+		if cut && i == len(calls)-1 {
+			list[i] = &call{ToolCall: c, err: errors.New(toldCall)}
+			continue
+		}
 		list[i] = r.parse(c)
 	}
 	ctx, cancel := context.WithCancelCause(r.ctx)
@@ -102,6 +107,9 @@ func (r *run) act(calls []model.ToolCall) error {
 		i = j
 	}
 	stopWatch()
+	if gone := new(stop); errors.As(failed, &gone) && gone.reason == executorLost {
+		return failed // the calls stay without results, for the run that goes on to ask for them
+	}
 	m := model.Message{Role: model.ToolRole}
 	for _, c := range list {
 		m.Results = append(m.Results, c.forModel())
@@ -139,7 +147,9 @@ func (r *run) perform(ctx context.Context, list []*call) error {
 		}
 	}
 	wg.Wait()
+	var gone *stop
 	for _, c := range list {
+		errors.As(c.err, &gone)
 		if c.result == nil {
 			continue
 		}
@@ -148,6 +158,9 @@ func (r *run) perform(ctx context.Context, list []*call) error {
 		if err := r.emit("item.completed", map[string]any{"item": item(c.step, c.result), "call_id": c.ID}); err != nil {
 			return err
 		}
+	}
+	if gone != nil {
+		return gone
 	}
 	return nil
 }
@@ -176,13 +189,28 @@ func (r *run) submit(ctx context.Context, step *v1.Step) (*v1.StepResult, error)
 		if err != nil && ctx.Err() != nil {
 			return r.cancel(step)
 		}
-		if err != nil || result.Status != v1.Status_awaiting_approval {
-			return result, err
+		if err != nil {
+			return nil, lost(err)
+		}
+		if result.Status != v1.Status_awaiting_approval {
+			return result, nil
 		}
 		if err := r.ask(ctx, result.Approval); err != nil {
 			return nil, err
 		}
 	}
+}
+
+const executorLost = "executor_lost"
+
+// lost parts what is wrong with a step, which the model can put right, from an
+// executor that does not answer, which ends the run.
+func lost(err error) error {
+	var e *contract.Error
+	if errors.As(err, &e) && (e.Kind == v1.Error_invalid || e.Kind == v1.Error_too_large || e.Kind == v1.Error_id_reused || e.Kind == v1.Error_expired) {
+		return err
+	}
+	return &stop{executorLost, 1, fmt.Sprintf("the executor does not answer: %v; what had ended is kept, harness --continue asks for the rest", err)}
 }
 
 // cancel ends a step and gives its real result. The interrupt may be ahead of
@@ -208,6 +236,9 @@ func (r *run) cancel(step *v1.Step) (*v1.StepResult, error) {
 		r.Executor.Submit(ctx, r.step(contract.CancelStep, map[string]any{"target": step.StepId}))
 		select {
 		case <-ended:
+			if err != nil {
+				err = lost(err)
+			}
 			return result, err
 		case <-time.After(cancelPause):
 		}
@@ -271,52 +302,6 @@ func describe(r *v1.StepResult) (string, bool) {
 		}
 	}
 	return b.String(), bad
-}
-
-// repeats counts the same call with the same result.
-type repeats struct {
-	last string
-	n    int
-	told bool
-}
-
-const (
-	maxRepeats = 3
-	maxDenials = 5
-)
-
-// assess looks for a run that goes in circles or against a wall.
-func (r *run) assess(list []*call) error {
-	key := ""
-	for _, c := range list {
-		key += c.Name + string(c.Args) + c.forModel().Text + "\x00"
-		switch {
-		case c.result.GetStatus() == v1.Status_denied:
-			r.denials++
-		case c.result != nil:
-			r.denials = 0
-		}
-	}
-	if r.denials >= maxDenials {
-		return &stop{"denied", 58, fmt.Sprintf("%d steps in a row were denied", r.denials)}
-	}
-	if key != r.repeats.last {
-		r.repeats = repeats{last: key, n: 1}
-		return nil
-	}
-	if r.repeats.n++; r.repeats.n < maxRepeats {
-		return nil
-	}
-	r.repeats.n = 0
-	text, err := r.Surface.Question(r.ctx, fmt.Sprintf("The same call was made %d times with the same result. What should it do?", maxRepeats))
-	switch {
-	case err == nil && strings.TrimSpace(text) != "":
-		return r.say(model.Message{Role: model.User, Text: text})
-	case r.repeats.told:
-		return &stop{"repeating", 1, "the model keeps making the same call"}
-	}
-	r.repeats.told = true
-	return r.say(model.Message{Role: model.User, Text: fmt.Sprintf("You made the same call %d times with the same result. Do something else, or say what is missing.", maxRepeats)})
 }
 
 // watch passes the output of running steps to the surface until the function that it returns is called.

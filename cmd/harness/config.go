@@ -11,12 +11,13 @@ import (
 
 // config is the user's config.toml; the executor's policy reads [permissions] of it.
 type config struct {
-	Model        string  `toml:"model"`
-	Check        string  `toml:"check"`
-	MaxTurns     int     `toml:"max_turns"`
-	MaxTime      string  `toml:"max_time"`
-	MaxBudgetUSD float64 `toml:"max_budget_usd"`
-	Permissions  any     `toml:"permissions"`
+	Model         string  `toml:"model"`
+	FallbackModel string  `toml:"fallback_model"`
+	Check         string  `toml:"check"`
+	MaxTurns      int     `toml:"max_turns"`
+	MaxTime       string  `toml:"max_time"`
+	MaxBudgetUSD  float64 `toml:"max_budget_usd"`
+	Permissions   any     `toml:"permissions"`
 }
 
 func loadConfig(file string) (config, error) {

@@ -31,6 +31,7 @@ type runCmd struct {
 	Task      []string `arg:"" optional:"" help:"The task in plain words; - reads it from standard input."`
 	Dir       string   `short:"C" name:"cd" default:"." help:"Work in this folder." placeholder:"DIR"`
 	Model     string   `short:"m" help:"provider/model, as anthropic/claude-sonnet-4-5." placeholder:"MODEL"`
+	Fallback  string   `name:"fallback-model" help:"The model that goes on where the first is out." placeholder:"MODEL"`
 	Continue  bool     `short:"c" help:"Go on with this folder's last session."`
 	Resume    string   `short:"r" help:"Go on with a session." placeholder:"ID"`
 	Fork      string   `help:"Begin a session from another one, at its end or at a step." placeholder:"ID[:STEP]"`
@@ -47,7 +48,8 @@ type runCmd struct {
 	Quiet     bool     `short:"q" help:"Only the last message."`
 	Yes       bool     `help:"Answer every question of the policy with yes; what is denied stays denied."`
 
-	plan *demoPlan // of the demo
+	plan   *demoPlan   // of the demo
+	second model.Model // that goes on where the first is out
 }
 
 func (c *runCmd) Run() error {
@@ -76,6 +78,17 @@ func (c *runCmd) Run() error {
 	}
 	if closer, ok := m.(io.Closer); ok {
 		defer closer.Close()
+	}
+	if c.Fallback == "" {
+		c.Fallback = cfg.FallbackModel
+	}
+	if c.Fallback != "" {
+		if c.second, err = providers.Resolve(c.Fallback, os.Getenv); err != nil {
+			return err
+		}
+		if closer, ok := c.second.(io.Closer); ok {
+			defer closer.Close()
+		}
 	}
 	return c.work(dir, task, m, limits, cfg)
 }
@@ -178,7 +191,7 @@ func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg
 	surface := c.surface()
 	interrupt := make(chan struct{}, 1)
 	go interrupts(ctx, interrupt, cancel)
-	report, err := planner.Run(ctx, planner.Config{Executor: x, Model: m, Session: s, Surface: surface, Workspace: opened.Workspace,
+	report, err := planner.Run(ctx, planner.Config{Executor: x, Model: m, Fallback: c.second, Session: s, Surface: surface, Workspace: opened.Workspace,
 		Task: task, Limits: limits, Check: check, Notes: userNotes(), FromSeq: opened.LastSeq + 1, Interrupt: interrupt})
 	if err != nil {
 		return err

@@ -98,11 +98,13 @@ const (
 	ToolUse   Stop = "tool_use"
 	MaxTokens Stop = "max_tokens"
 	Refusal   Stop = "refusal"
+	Filtered  Stop = "content_filter" // the provider's filter ended it
 )
 
 type Reply struct {
 	Message Message
 	Stop    Stop
+	Reason  string // for Stop as the provider wrote it, for the log
 	Usage   Usage
 }
 

@@ -29,10 +29,20 @@ type View struct {
 
 // New makes a view for a context of so many tokens.
 func New(tokens int) *View {
+	v := &View{}
+	v.Fit(tokens)
+	return v
+}
+
+// Fit folds to a context of so many tokens, 128,000 where it is not known.
+func (v *View) Fit(tokens int) {
 	if tokens <= 0 {
 		tokens = 128_000
 	}
-	return &View{budget: tokens * bytesPerToken * 6 / 10}
+	v.budget = tokens * bytesPerToken * 6 / 10
+	if v.size > v.budget {
+		v.Fold(v.budget * 6 / 10)
+	}
 }
 
 // Add puts a message at the end.

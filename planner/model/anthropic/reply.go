@@ -92,7 +92,7 @@ func (c *collected) reply(name string, before []model.Message) *model.Reply {
 	if raw, err := json.Marshal(opaque{name, kept}); err == nil && len(kept) > 0 {
 		m.Opaque = map[string]json.RawMessage{"anthropic": raw}
 	}
-	r := &model.Reply{Message: m, Stop: model.EndTurn, Usage: model.Usage{
+	r := &model.Reply{Message: m, Stop: model.EndTurn, Reason: string(c.stop), Usage: model.Usage{
 		InputTokens: c.counts[0] + c.counts[1] + c.counts[2], CachedInputTokens: c.counts[1], OutputTokens: c.counts[3]}}
 	switch {
 	case c.stop == "max_tokens" || c.stop == "model_context_window_exceeded":

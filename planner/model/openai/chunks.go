@@ -20,6 +20,7 @@ type collected struct {
 	calls  []model.ToolCall
 	index  []int64 // of calls; -1 where the server gives none
 	finish string
+	refuse bool
 	usage  model.Usage
 }
 
@@ -40,6 +41,7 @@ func (c *collected) add(chunk sdk.ChatCompletionChunk) {
 			}
 		}
 		c.say(c.think.split(d.Content + d.Refusal))
+		c.refuse = c.refuse || d.Refusal != ""
 		for _, call := range d.ToolCalls {
 			c.call(call)
 		}
@@ -105,11 +107,13 @@ func (c *collected) reply(before []model.Message) *model.Reply {
 		text = strings.TrimLeft(text, "\r\n")
 	}
 	m := model.Message{Role: model.Assistant, Text: text, Calls: model.Unique(c.calls, before)}
-	r := &model.Reply{Message: m, Stop: model.EndTurn, Usage: c.usage}
+	r := &model.Reply{Message: m, Stop: model.EndTurn, Reason: c.finish, Usage: c.usage}
 	switch {
 	case c.finish == "length":
 		r.Stop = model.MaxTokens
 	case c.finish == "content_filter":
+		r.Stop = model.Filtered
+	case c.refuse:
 		r.Stop = model.Refusal
 	case len(m.Calls) > 0:
 		r.Stop = model.ToolUse

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"strings"
 
 	sdk "github.com/openai/openai-go/v3/responses"
 
@@ -53,10 +54,12 @@ func response(done *sdk.Response, name string, before []model.Message) *model.Re
 		m.Opaque = map[string]json.RawMessage{"openai": raw}
 	}
 	u := done.Usage
-	r := &model.Reply{Message: m, Stop: model.EndTurn, Usage: model.Usage{InputTokens: int(u.InputTokens),
+	r := &model.Reply{Message: m, Stop: model.EndTurn, Reason: strings.TrimSpace(string(done.Status) + " " + done.IncompleteDetails.Reason), Usage: model.Usage{InputTokens: int(u.InputTokens),
 		CachedInputTokens: int(u.InputTokensDetails.CachedTokens), OutputTokens: int(u.OutputTokens)}}
 	switch why := done.IncompleteDetails.Reason; {
-	case refused || why == "content_filter":
+	case why == "content_filter":
+		r.Stop = model.Filtered
+	case refused:
 		r.Stop = model.Refusal
 	case done.Status == "incomplete":
 		r.Stop = model.MaxTokens

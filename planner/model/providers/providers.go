@@ -28,6 +28,7 @@ HARNESS_MODEL names the default`
 const (
 	defaultAnthropic = "claude-sonnet-4-5"
 	defaultOpenAI    = "gpt-5.1"
+	defaultRouted    = "anthropic/claude-sonnet-4.5"
 )
 
 // Resolve is the model of a name, or of the keys that are there for "".
@@ -42,6 +43,8 @@ func Resolve(name string, getenv func(string) string) (model.Model, error) {
 		name = "anthropic/" + defaultAnthropic
 	case getenv("OPENAI_API_KEY") != "":
 		name = "openai/" + defaultOpenAI
+	case getenv("OPENROUTER_API_KEY") != "":
+		name = "openrouter/" + defaultRouted
 	default:
 		return nil, &model.Error{Kind: model.Auth, Message: noKey}
 	}

@@ -196,6 +196,7 @@ func TestResolve(t *testing.T) {
 		{"", map[string]string{"ANTHROPIC_API_KEY": "k"}, "anthropic/" + defaultAnthropic, ""},
 		{"", map[string]string{"OPENAI_API_KEY": "k"}, "openai/" + defaultOpenAI, ""},
 		{"", map[string]string{"OPENAI_API_KEY": "k", "HARNESS_MODEL": "ollama/qwen"}, "ollama/qwen", ""},
+		{"", map[string]string{"OPENROUTER_API_KEY": "k"}, "openrouter/" + defaultRouted, ""},
 		{"anthropic/x", nil, "", model.Auth},
 		{"openai-chat/x", map[string]string{"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "openai-chat/x", ""},
 		{"ollama/x", nil, "ollama/x", ""},

@@ -122,6 +122,8 @@ func (anthropicWire) reply(s *stream, n int, r Reply) {
 	switch {
 	case r.Fault == "max_tokens":
 		stop = "max_tokens"
+	case r.Fault == "refusal" || r.Fault == "filter":
+		stop = "refusal"
 	case len(r.Calls) > 0:
 		stop = "tool_use"
 	}

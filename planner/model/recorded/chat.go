@@ -75,7 +75,11 @@ func (chatWire) reply(s *stream, n int, r Reply) {
 			{"choices", []any{obj{{"index", 0}, {"delta", delta}, {"logprobs", nil}, {"finish_reason", finish}}}}, {"usage", nil}})
 	}
 	chunk(obj{{"role", "assistant"}, {"content", ""}}, nil)
-	s.text(r.Text, func(p string) { chunk(obj{{"content", p}}, nil) })
+	field := "content"
+	if r.Fault == "refusal" {
+		field = "refusal"
+	}
+	s.text(r.Text, func(p string) { chunk(obj{{field, p}}, nil) })
 	for i, c := range r.Calls {
 		chunk(obj{{"tool_calls", []any{obj{{"index", i}, {"id", fmt.Sprintf("call_%04d_%d", n, i)}, {"type", "function"}, {"function", obj{{"name", c.Name}, {"arguments", ""}}}}}}}, nil)
 		s.args(arguments(c.Args), func(p string) {
@@ -86,6 +90,8 @@ func (chatWire) reply(s *stream, n int, r Reply) {
 	switch {
 	case r.Fault == "max_tokens":
 		finish = "length"
+	case r.Fault == "filter":
+		finish = "content_filter"
 	case len(r.Calls) > 0:
 		finish = "tool_calls"
 	}

@@ -22,7 +22,7 @@ var refusals = map[string]refusal{
 
 func known(fault string) bool {
 	_, ok := refusals[fault]
-	return ok || slices.Contains([]string{"", "reset", "cut", "cut_call", "overload", "stall", "max_tokens", "bad_json"}, fault)
+	return ok || slices.Contains([]string{"", "reset", "cut", "cut_call", "overload", "stall", "max_tokens", "bad_json", "refusal", "filter"}, fault)
 }
 
 // refuse answers with the fault where it is one that is no reply.

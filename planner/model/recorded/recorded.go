@@ -30,7 +30,8 @@ type Reply struct {
 	// reset. Or what is wrong with the reply: cut and cut_call end the
 	// connection in the text and in a call, overload is an error in the text,
 	// stall a silence there, max_tokens ends the reply by the limit in its last
-	// call, and bad_json cuts the arguments of all.
+	// call, bad_json cuts the arguments of all, and refusal and filter say that
+	// the model and the provider's filter refused.
 	Fault string `json:"fault"`
 }
 

@@ -68,7 +68,7 @@ func (responsesWire) reply(s *stream, n int, r Reply) {
 	response := func(status string, output []any, usage any) obj {
 		var incomplete any
 		if status == "incomplete" {
-			incomplete = obj{{"reason", "max_output_tokens"}}
+			incomplete = obj{{"reason", map[bool]string{true: "content_filter", false: "max_output_tokens"}[r.Fault == "filter"]}}
 		}
 		return obj{{"id", fmt.Sprintf("resp_%04d", n)}, {"object", "response"}, {"created_at", 1764547200}, {"status", status}, {"error", nil},
 			{"incomplete_details", incomplete}, {"model", "recorded"}, {"output", output}, {"parallel_tool_calls", true}, {"usage", usage}}
@@ -84,6 +84,9 @@ func (responsesWire) reply(s *stream, n int, r Reply) {
 			event("response.output_text.delta", obj{{"item_id", id}, {"output_index", 0}, {"content_index", 0}, {"delta", p}})
 		})
 		part := obj{{"type", "output_text"}, {"text", r.Text}, {"annotations", []any{}}}
+		if r.Fault == "refusal" {
+			part = obj{{"type", "refusal"}, {"refusal", r.Text}}
+		}
 		item := obj{{"id", id}, {"type", "message"}, {"status", "completed"}, {"role", "assistant"}, {"content", []any{part}}}
 		event("response.output_text.done", obj{{"item_id", id}, {"output_index", 0}, {"content_index", 0}, {"text", r.Text}})
 		event("response.content_part.done", obj{{"item_id", id}, {"output_index", 0}, {"content_index", 0}, {"part", part}})
@@ -107,7 +110,7 @@ func (responsesWire) reply(s *stream, n int, r Reply) {
 	usage := obj{{"input_tokens", r.Usage.InputTokens}, {"input_tokens_details", obj{{"cached_tokens", r.Usage.CachedInputTokens}}},
 		{"output_tokens", r.Usage.OutputTokens}, {"output_tokens_details", obj{{"reasoning_tokens", 0}}},
 		{"total_tokens", r.Usage.InputTokens + r.Usage.OutputTokens}}
-	if r.Fault == "max_tokens" {
+	if r.Fault == "max_tokens" || r.Fault == "filter" {
 		event("response.incomplete", obj{{"response", response("incomplete", output, usage)}})
 		return
 	}

@@ -110,14 +110,16 @@ func (t *Tx) gather(p string) error {
 		return err
 	}
 	if now.Type == v1.Change_directory {
-		if err := os.Mkdir(t.upper(p), 0o700); err != nil {
+		if err := within(t.upper(p), func() error { return os.Mkdir(t.upper(p), 0o700) }); err != nil {
 			return err
 		}
 		return os.Chmod(t.upper(p), info.Mode())
 	}
 	return within(t.w.at(p), func() error {
-		_, err := move(t.w.at(p), t.upper(p), ".harness-tmp-gather")
-		return err
+		return within(t.upper(p), func() error {
+			_, err := move(t.w.at(p), t.upper(p), ".harness-tmp-gather")
+			return err
+		})
 	})
 }
 

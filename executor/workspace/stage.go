@@ -178,7 +178,7 @@ func (t *Tx) parents(p string) error {
 				mode = info.Mode()
 			}
 		}
-		if err := os.Mkdir(t.upper(at), 0o777); err != nil {
+		if err := within(t.upper(at), func() error { return os.Mkdir(t.upper(at), 0o777) }); err != nil {
 			return err
 		}
 		if mode != 0 {

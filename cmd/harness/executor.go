@@ -105,6 +105,11 @@ func connOf(fd int) (net.Conn, error) {
 
 // listenUnix serves on a socket that only this user may open.
 func listenUnix(ctx context.Context, path string, x *executor.Executor) error {
+	if conn, err := net.Dial("unix", path); err == nil {
+		return errors.Join(fmt.Errorf("another program serves on %s", path), conn.Close())
+	} else if info, serr := os.Lstat(path); serr == nil && info.Mode()&os.ModeSocket != 0 {
+		os.Remove(path) // nobody is behind it: a kill left it
+	}
 	ln, err := net.Listen("unix", path)
 	if err != nil {
 		return err

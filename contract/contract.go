@@ -39,4 +39,6 @@ const (
 	CancelStep = "cancel_step"
 	Diff       = "diff"
 	Restore    = "restore"
+	Apply      = "apply"
+	Discard    = "discard"
 )

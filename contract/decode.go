@@ -33,6 +33,8 @@ var actions = map[string]spec{
 	CancelStep: {args: &v1.CancelStepArgs{}, required: []string{"target"}},
 	Diff:       {args: &v1.DiffArgs{}, reads: true},
 	Restore:    {args: &v1.RestoreArgs{}},
+	Apply:      {args: &v1.ApplyArgs{}},
+	Discard:    {args: &v1.DiscardArgs{}},
 }
 
 // Actions is the names of all actions, sorted.

@@ -23,7 +23,7 @@ func (s *session) hold(step *v1.Step, args proto.Message, v policy.Verdict) *v1.
 		Digest: s.bind(step, args), Summary: summary(step), Rule: v.Rule, Decision: v.Decision,
 		Asked: timestamppb.New(now), Expires: timestamppb.New(now.Add(s.x.cfg.ApprovalTTL))}
 	if c, ok := args.(*v1.RunCommandArgs); ok {
-		a.Cwd = resolve(s.abs(c.Cwd))
+		a.Cwd = s.resolve(s.abs(c.Cwd))
 	}
 	err := s.audit.Add(audit.Question(step, a))
 	if err == nil {

@@ -30,7 +30,7 @@ func (s *session) bind(step *v1.Step, args proto.Message) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%s\n", contract.StepDigest(step), s.currentPolicy().Version())
 	for _, path := range s.touched(args) {
-		bindPath(h, path)
+		s.bindPath(h, path)
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
@@ -96,9 +96,10 @@ func (s *session) inCommand(a *v1.RunCommandArgs) []string {
 // maxBound bounds what is read of one file; a longer one counts by its size and time too.
 const maxBound = 8 << 20
 
-func bindPath(h hash.Hash, path string) {
-	real := resolve(path)
-	info, err := os.Stat(real)
+func (s *session) bindPath(h hash.Hash, path string) {
+	real := s.resolve(path)
+	at := s.onDisk(real)
+	info, err := os.Stat(at)
 	if err != nil {
 		fmt.Fprintf(h, "%q %q nothing\n", path, real)
 		return
@@ -107,7 +108,7 @@ func bindPath(h hash.Hash, path string) {
 	if !info.Mode().IsRegular() {
 		return
 	}
-	f, err := os.Open(real)
+	f, err := os.Open(at)
 	if err != nil {
 		fmt.Fprintf(h, "%v\n", err)
 		return

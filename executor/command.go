@@ -55,6 +55,11 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 		c.Hide = append(c.Hide, h.Path)
 	}
 	if tx != nil {
+		c.Lower = tx.Lower()
+	} else if tree, err := s.ws.Tree(); err == nil {
+		c.Lower = tree.Layers()
+	}
+	if tx != nil {
 		c.Upper, c.Work = tx.Upper(), tx.Work()
 	}
 	if a.TimeoutS > 0 {
@@ -166,15 +171,23 @@ func (s *session) workingDir(cwd string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(root, dir)
 	}
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return "", contract.Errorf(v1.Error_not_found, "the folder %s is not there", cwd).WithField("args.cwd")
-	}
-	if info, err := os.Stat(real); err != nil || !info.IsDir() {
-		return "", contract.Errorf(v1.Error_invalid, "%s is not a folder", cwd).WithField("args.cwd")
-	}
+	real := s.resolve(dir)
 	if !inside(root, real) {
 		return "", contract.Errorf(v1.Error_outside_workspace, "%s lies outside the workspace %s", cwd, root).WithField("args.cwd")
+	}
+	rel, err := filepath.Rel(root, real)
+	if err != nil {
+		return "", err
+	}
+	tree, err := s.ws.Tree()
+	if err != nil {
+		return "", contract.Errorf(v1.Error_unavailable, "the workspace: %v", err)
+	}
+	switch info, err := tree.Stat(filepath.ToSlash(rel)); {
+	case err != nil:
+		return "", contract.Errorf(v1.Error_not_found, "the folder %s is not there", cwd).WithField("args.cwd")
+	case !info.IsDir():
+		return "", contract.Errorf(v1.Error_invalid, "%s is not a folder", cwd).WithField("args.cwd")
 	}
 	return real, nil
 }

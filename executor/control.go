@@ -74,6 +74,19 @@ func (s *session) diff(a *v1.DiffArgs, r *v1.StepResult) error {
 	return nil
 }
 
+// discard drops what a staged session holds.
+func (s *session) discard(step *v1.Step, a *v1.DiscardArgs, r *v1.StepResult) error {
+	cs, err := s.ws.Discard(step.StepId, a.Paths)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	clear(s.seen)
+	s.mu.Unlock()
+	r.Changes, r.Status = cs, v1.Status_ok
+	return nil
+}
+
 // restore takes steps back or forward again. The planner's knowledge of files
 // is void after it.
 func (s *session) restore(a *v1.RestoreArgs, r *v1.StepResult) error {

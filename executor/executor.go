@@ -119,7 +119,7 @@ func (x *Executor) Open(ctx context.Context, req *v1.OpenRequest) (*v1.OpenRespo
 	}
 	s := x.sessions[id]
 	if s == nil {
-		if s, err = x.open(ctx, id, req.Planner, p); err != nil {
+		if s, err = x.open(ctx, id, req, p); err != nil {
 			return nil, err
 		}
 		x.sessions[id] = s

@@ -22,7 +22,11 @@ import (
 // fileAction runs an action on files: it reads through the workspace's root,
 // which no link leads out of, and puts its edits into the transaction.
 func (s *session) fileAction(ctx context.Context, l *live, args proto.Message, tx *workspace.Tx, r *v1.StepResult) error {
-	env := action.Env{Root: s.ws.FS(), Dir: s.ws.Root(), Seen: s.lastSeen, Artifact: s.store.Get, Hidden: map[string]bool{}}
+	tree, err := s.ws.Tree()
+	if err != nil {
+		return contract.Errorf(v1.Error_unavailable, "the workspace: %v", err)
+	}
+	env := action.Env{Root: tree, Dir: s.ws.Root(), Seen: s.lastSeen, Artifact: s.store.Get, Hidden: map[string]bool{}}
 	var out *action.Outcome
 	hidden, err := s.currentPolicy().Hidden(l.shown)
 	if err != nil {
@@ -168,7 +172,11 @@ func (s *session) openResult(rel string, tx *workspace.Tx) (*os.File, error) {
 			}
 		}
 	}
-	return s.ws.FS().Open(rel)
+	tree, err := s.ws.Tree()
+	if err != nil {
+		return nil, err
+	}
+	return tree.Open(filepath.ToSlash(rel))
 }
 
 func mediaType(name string) string {

@@ -45,6 +45,11 @@ func (s *session) judge(step *v1.Step, args proto.Message) policy.Verdict {
 			return policy.Verdict{Decision: &v1.Decision{Verdict: v1.Decision_deny, Rule: "safety.writes", Source: "step", Reason: "the step allows no writes"}}
 		}
 		return control
+	case *v1.ApplyArgs, *v1.DiscardArgs:
+		if step.GetSafety().GetWrites() == v1.Safety_none {
+			return policy.Verdict{Decision: &v1.Decision{Verdict: v1.Decision_deny, Rule: "safety.writes", Source: "step", Reason: "the step allows no writes"}}
+		}
+		return control
 	case *v1.DiffArgs, *v1.CancelStepArgs, *v1.WriteStdinArgs:
 		return control
 	}
@@ -75,7 +80,7 @@ func (s *session) named(path string) []string {
 		return []string{path, s.abs(path)} // what a person would mean by it is judged too
 	}
 	abs := s.abs(path)
-	real := resolve(abs)
+	real := s.resolve(abs)
 	if real == abs {
 		return []string{abs}
 	}
@@ -83,15 +88,42 @@ func (s *session) named(path string) []string {
 }
 
 // resolve follows the links of the longest part of path that exists.
-func resolve(path string) string {
+func resolve(path string) string { return resolveBy(filepath.EvalSymlinks, path) }
+
+func resolveBy(follow func(string) (string, error), path string) string {
 	for dir, rest := path, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
+		if real, err := follow(dir); err == nil {
 			return filepath.Join(real, rest)
 		}
 		if dir == filepath.Dir(dir) {
 			return path
 		}
 	}
+}
+
+// resolve also follows the links that only a staged layer has.
+func (s *session) resolve(path string) string {
+	tree, err := s.ws.Tree()
+	if err != nil || !s.ws.Staged() || !inside(s.ws.Root(), path) {
+		return resolve(path)
+	}
+	return resolveBy(func(p string) (string, error) {
+		rel, err := filepath.Rel(s.ws.Root(), p)
+		if err != nil || !filepath.IsLocal(rel) {
+			return filepath.EvalSymlinks(p)
+		}
+		return tree.RealPath(filepath.ToSlash(rel))
+	}, path)
+}
+
+// onDisk is where the content of a resolved path lies: in a staged layer, perhaps.
+func (s *session) onDisk(path string) string {
+	tree, err := s.ws.Tree()
+	rel, rerr := filepath.Rel(s.ws.Root(), path)
+	if err != nil || rerr != nil || !s.ws.Staged() || !filepath.IsLocal(rel) {
+		return path
+	}
+	return tree.OnDisk(filepath.ToSlash(rel))
 }
 
 // judgeChanges is the decision against a change set, nil if there is none:

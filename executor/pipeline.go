@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -42,8 +43,17 @@ func (s *session) run(ctx context.Context, l *live, args proto.Message, approved
 	var tx *workspace.Tx
 	if changes(step) {
 		var err error
-		if tx, err = s.ws.Begin(step.StepId); err != nil {
-			fail(r, contract.Errorf(v1.Error_unavailable, "the step could not begin: %v", err).WithHint("nothing was run"))
+		if a, ok := args.(*v1.ApplyArgs); ok {
+			tx, err = s.ws.BeginApply(step.StepId, workspace.Apply{Paths: a.Paths, Hunks: a.Hunks, Force: a.Force})
+		} else {
+			tx, err = s.ws.Begin(step.StepId)
+		}
+		if err != nil {
+			var ce *contract.Error
+			if !errors.As(err, &ce) {
+				err = contract.Errorf(v1.Error_unavailable, "the step could not begin: %v", err).WithHint("nothing was run")
+			}
+			fail(r, err)
 			return s.settle(r, nil)
 		}
 	}
@@ -62,7 +72,7 @@ func (s *session) run(ctx context.Context, l *live, args proto.Message, approved
 // changes says whether a step may change the workspace, and so is a transaction.
 func changes(step *v1.Step) bool {
 	switch step.Action {
-	case contract.WriteFile, contract.EditFile, contract.ApplyPatch:
+	case contract.WriteFile, contract.EditFile, contract.ApplyPatch, contract.Apply:
 		return true
 	case contract.RunCommand:
 		return step.GetSafety().GetWrites() != v1.Safety_none
@@ -94,6 +104,11 @@ func (s *session) act(ctx context.Context, l *live, args proto.Message, tx *work
 		return s.diff(a, r)
 	case *v1.RestoreArgs:
 		return s.restore(a, r)
+	case *v1.DiscardArgs:
+		return s.discard(l.step, a, r)
+	case *v1.ApplyArgs:
+		r.Status = v1.Status_ok
+		return nil
 	}
 	return s.fileAction(ctx, l, args, tx, r)
 }

@@ -42,7 +42,7 @@ type session struct {
 	eventsDirty chan struct{} // closed and renewed at each event
 }
 
-func (x *Executor) open(ctx context.Context, id, planner string, p *policy.Policy) (_ *session, err error) {
+func (x *Executor) open(ctx context.Context, id string, req *v1.OpenRequest, p *policy.Policy) (_ *session, err error) {
 	dir := filepath.Join(x.cfg.State, "sessions", id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, contract.Errorf(v1.Error_unavailable, "the executor's state: %v", err)
@@ -77,6 +77,9 @@ func (x *Executor) open(ctx context.Context, id, planner string, p *policy.Polic
 	if err := s.recover(); err != nil {
 		return nil, err
 	}
+	if err := s.beginAs(req); err != nil {
+		return nil, err
+	}
 	hide := append([]string{x.cfg.State}, x.cfg.Hide...)
 	s.sandbox, s.sandboxErr = sandbox.Start(ctx, sandbox.Config{Workspace: x.cfg.Workspace,
 		State: filepath.Join(dir, "sandbox"), Home: x.home, Hide: hide, Self: x.cfg.Self, Memory: filepath.Join(x.cfg.State, "sandbox.json")})
@@ -87,7 +90,7 @@ func (x *Executor) open(ctx context.Context, id, planner string, p *policy.Polic
 			}
 		}
 	}
-	s.audit.Later(audit.Session(planner, s.describe(), p.Version()))
+	s.audit.Later(audit.Session(req.Planner, s.describe(), p.Version()))
 	if err := s.resume(); err != nil {
 		s.cancel()
 		s.wg.Wait()
@@ -143,7 +146,7 @@ func (s *session) recover() error {
 
 func (s *session) describe() *v1.OpenResponse {
 	r := &v1.OpenResponse{SessionId: s.id, Workspace: s.x.cfg.Workspace, Rung: "none", Executor: Version,
-		Actions: contract.Actions(), Policy: s.policy.Sources(), LastSeq: s.journal.LastSeq()}
+		Actions: contract.Actions(), Policy: s.policy.Sources(), LastSeq: s.journal.LastSeq(), Staged: s.ws.Staged()}
 	if s.sandbox == nil {
 		r.Capabilities = sandbox.Unavailable(s.sandboxErr)
 		return r

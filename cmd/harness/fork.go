@@ -9,7 +9,8 @@ import (
 )
 
 // fork begins a session with another's conversation up to a step; ID may be
-// empty for the folder's last session.
+// empty for the folder's last session. Where later steps changed the folder the
+// fork is a staged one, which has their changes taken out: both go on side by side.
 func (c *runCmd) fork(store *session.Store, dir, task, model string) (*session.Session, error) {
 	if c.Continue || c.Resume != "" {
 		return nil, &exit{2, errors.New("--fork, --continue and --resume exclude one another")}
@@ -32,8 +33,9 @@ func (c *runCmd) fork(store *session.Store, dir, task, model string) (*session.S
 			return nil, err
 		}
 	}
-	if later := changedAfter(log, at); len(later) > 0 {
-		return nil, &exit{42, fmt.Errorf("the folder has the changes of %d step(s) after %s; harness rewind --code --session %s %s takes them back first", len(later), step, id, step)}
+	c.from = id
+	for _, later := range changedAfter(log, at) {
+		c.without = append(c.without, later.(string))
 	}
 	return store.Fork(id, at.Ended, session.Meta{Workspace: dir, Task: task, Model: model})
 }

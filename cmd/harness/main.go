@@ -22,6 +22,8 @@ type cli struct {
 	Redo      redoCmd      `cmd:"" help:"Put the last undone step again."`
 	Rewind    rewindCmd    `cmd:"" help:"Go back to a step: files, conversation, or both."`
 	Diff      diffCmd      `cmd:"" help:"Show what a session changed."`
+	Apply     applyCmd     `cmd:"" help:"Take what a staged session holds to the folder."`
+	Discard   discardCmd   `cmd:"" help:"Drop what a staged session holds."`
 	Sessions  sessionsCmd  `cmd:"" help:"List and show sessions."`
 	Policy    policyCmd    `cmd:"" help:"Say what the policy makes of a command."`
 	Audit     auditCmd     `cmd:"" help:"Show, verify and export the executor's own record."`

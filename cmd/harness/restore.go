@@ -50,11 +50,7 @@ type diffCmd struct {
 }
 
 func (c *diffCmd) Run() error {
-	paths := make([]any, len(c.Paths))
-	for i, p := range c.Paths {
-		paths[i] = p
-	}
-	_, r, err := c.do(contract.Diff, map[string]any{"step": c.Step, "paths": paths})
+	_, r, err := c.do(contract.Diff, map[string]any{"step": c.Step, "paths": list(c.Paths)})
 	if err == nil {
 		(&terminal.Surface{W: os.Stdout}).Diff(r.GetOutput().GetText())
 	}
@@ -126,7 +122,7 @@ func (w which) restore(args map[string]any, done string, dry bool) error {
 	if dry {
 		return said
 	}
-	return errors.Join(w.noteFor(s, r, done), said)
+	return errors.Join(w.noteFor(s, done), said)
 }
 
 // said tells the user what was restored; conflicts are an error.
@@ -134,8 +130,11 @@ func (w which) said(r *v1.StepResult, done string, dry bool) error {
 	if dry {
 		done = "would be " + done
 	}
-	steps := strings.Fields(r.GetOutput().GetText())
-	fmt.Printf("%s: %d step(s) %s\n", done, len(steps), strings.Join(steps, " "))
+	if steps := strings.Fields(r.GetOutput().GetText()); r.Action == contract.Restore {
+		fmt.Printf("%s: %d step(s) %s\n", done, len(steps), strings.Join(steps, " "))
+	} else {
+		fmt.Printf("%s: %d path(s)\n", done, r.GetChanges().GetTotal())
+	}
 	for _, c := range r.GetChanges().GetChanges() {
 		fmt.Printf("  %-8s %s\n", c.Kind, terminal.Safe(c.Path))
 	}
@@ -149,9 +148,8 @@ func (w which) said(r *v1.StepResult, done string, dry bool) error {
 }
 
 // noteFor tells the model what was restored, when the session goes on.
-func (w which) noteFor(s *session.Session, r *v1.StepResult, done string) error {
+func (w which) noteFor(s *session.Session, done string) error {
 	_, err := s.Append("message.user", model.Message{Role: model.User,
-		Text: fmt.Sprintf("[The user had the changes of %d earlier step(s) %s. Read files again before you change them.]",
-			len(strings.Fields(r.GetOutput().GetText())), done)})
+		Text: fmt.Sprintf("[The user had changes of earlier steps %s. Read files again before you change them.]", done)})
 	return err
 }

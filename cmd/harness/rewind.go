@@ -79,7 +79,7 @@ func (c *rewindCmd) code(log []session.Event, at *session.Step) (*session.Sessio
 	}
 	said := c.said(r, "undone", c.DryRun)
 	if c.Code && !c.DryRun {
-		return s, errors.Join(c.noteFor(s, r, "undone"), said)
+		return s, errors.Join(c.noteFor(s, "undone"), said)
 	}
 	return s, said
 }

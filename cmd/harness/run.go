@@ -35,6 +35,7 @@ type runCmd struct {
 	Continue  bool     `short:"c" help:"Go on with this folder's last session."`
 	Resume    string   `short:"r" help:"Go on with a session." placeholder:"ID"`
 	Fork      string   `help:"Begin a session from another one, at its end or at a step." placeholder:"ID[:STEP]"`
+	Staged    bool     `help:"Let nothing appear in the folder until harness apply."`
 	MaxTurns  int      `help:"Stop after so many turns."`
 	MaxTime   string   `help:"Stop after a time, as 20m."`
 	MaxTokens int      `help:"Stop after so many tokens."`
@@ -48,8 +49,10 @@ type runCmd struct {
 	Quiet     bool     `short:"q" help:"Only the last message."`
 	Yes       bool     `help:"Answer every question of the policy with yes; what is denied stays denied."`
 
-	plan   *demoPlan   // of the demo
-	second model.Model // that goes on where the first is out
+	plan    *demoPlan   // of the demo
+	second  model.Model // that goes on where the first is out
+	from    string      // the session that this one is a fork of
+	without []string    // and its steps that this one leaves out
 }
 
 func (c *runCmd) Run() error {
@@ -169,7 +172,7 @@ func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg
 	defer func() { err = errors.Join(err, stop()) }()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	req := &v1.OpenRequest{SessionId: s.ID(), Planner: version}
+	req := &v1.OpenRequest{SessionId: s.ID(), Planner: version, Staged: c.Staged, ForkOf: c.from, ForkWithout: c.without}
 	if c.Executor == "" {
 		req.Workspace = dir
 	}
@@ -178,6 +181,9 @@ func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg
 		return err
 	}
 	c.capabilities(opened)
+	if opened.Staged {
+		fmt.Fprintln(os.Stderr, "harness: staged: nothing appears in the folder until harness apply; harness diff shows what is held")
+	}
 	if !opened.MeetsMinimum {
 		return &exit{44, errors.New("the sandbox here is below what the policy needs; harness doctor says what is missing")}
 	}

@@ -20,7 +20,7 @@ import (
 
 // Env is what an action may look at.
 type Env struct {
-	Root *os.Root
+	Root *workspace.Tree
 	Dir  string // the root's absolute path
 	// Seen is the digest of a file as the planner last saw it, "" where it has not.
 	Seen     func(path string) string
@@ -74,7 +74,7 @@ func (e Env) resolve(p string) (string, fs.FileInfo, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	real, err := filepath.EvalSymlinks(filepath.Join(e.Dir, name))
+	real, err := e.Root.RealPath(name)
 	if err != nil {
 		return name, nil, e.missing(p, name, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
+	"harness/executor/workspace"
 )
 
 // Whatever a patch says, it ends in edits inside the root or a typed error.
@@ -20,7 +21,11 @@ func FuzzPatch(f *testing.F) {
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("x\n"), 0o644); err != nil {
 		f.Fatal(err)
 	}
-	root, err := os.OpenRoot(dir)
+	w, err := workspace.Open(dir, filepath.Join(f.TempDir(), "state"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	root, err := w.Tree()
 	if err != nil {
 		f.Fatal(err)
 	}

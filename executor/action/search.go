@@ -15,6 +15,7 @@ import (
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
+	"harness/executor/workspace"
 )
 
 // How much a search shows.
@@ -91,7 +92,7 @@ func (s *search) tree(ctx context.Context, start string) (*Outcome, error) {
 	wg.Go(func() {
 		defer close(order)
 		defer close(work)
-		walkErr = s.e.walk(ctx, start, s.a.IncludeIgnored, 0, func(dir *os.Root, name string, d fs.DirEntry) error {
+		walkErr = s.e.walk(ctx, start, s.a.IncludeIgnored, 0, func(dir *workspace.Folder, name string, d fs.DirEntry) error {
 			if !d.Type().IsRegular() || s.a.Glob != "" && !globbed(s.a.Glob, start, name) {
 				return nil
 			}

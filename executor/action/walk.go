@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
+	"harness/executor/workspace"
 )
 
 // pattern is one line of a .gitignore (gitignore(5)), made a glob.
@@ -27,7 +27,7 @@ type pattern struct {
 type ignore struct{ patterns []pattern }
 
 // with is g and what an ignore file says that holds below dir.
-func (g ignore) with(root *os.Root, file, dir string) ignore {
+func (g ignore) with(root *workspace.Folder, file, dir string) ignore {
 	f, err := root.Open(file)
 	if err != nil {
 		return g
@@ -84,13 +84,17 @@ func (g ignore) matches(name string, dir bool) bool {
 }
 
 // visitor is called with each entry and the folder that it is in, which is open as long as the call.
-type visitor func(dir *os.Root, name string, d fs.DirEntry) error
+type visitor func(dir *workspace.Folder, name string, d fs.DirEntry) error
 
 // walk calls visit for all below dir in order, folders before what is in them;
 // depth 0 is without bound.
 func (e Env) walk(ctx context.Context, dir string, ignored bool, depth int, visit visitor) error {
 	w := walker{e, ctx, ignored, depth, visit}
-	root := e.Root
+	root, err := e.Root.Folder(".")
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
 	var g ignore
 	if !ignored {
 		g = g.with(root, ".git/info/exclude", ".")
@@ -101,7 +105,7 @@ func (e Env) walk(ctx context.Context, dir string, ignored bool, depth int, visi
 			at = path.Join(at, next)
 		}
 	}
-	top, err := root.OpenRoot(dir)
+	top, err := root.Folder(dir)
 	if err != nil {
 		return nil // unreadable or gone meanwhile
 	}
@@ -117,11 +121,11 @@ type walker struct {
 	visit   visitor
 }
 
-func (w *walker) folder(dir *os.Root, at string, g ignore, level int) error {
+func (w *walker) folder(dir *workspace.Folder, at string, g ignore, level int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	entries, err := fs.ReadDir(dir.FS(), ".")
+	entries, err := dir.ReadDir()
 	if err != nil {
 		return nil // unreadable or gone meanwhile
 	}
@@ -139,7 +143,7 @@ func (w *walker) folder(dir *os.Root, at string, g ignore, level int) error {
 		if !d.IsDir() || w.depth > 0 && level >= w.depth {
 			continue
 		}
-		sub, err := dir.OpenRoot(d.Name())
+		sub, err := dir.Folder(d.Name())
 		if err != nil {
 			continue
 		}
@@ -172,7 +176,7 @@ func List(ctx context.Context, e Env, a *v1.ListFilesArgs) (*Outcome, error) {
 	}
 	var b strings.Builder
 	n := 0
-	err = e.walk(ctx, dir, a.IncludeIgnored, int(a.Depth), func(in *os.Root, name string, d fs.DirEntry) error {
+	err = e.walk(ctx, dir, a.IncludeIgnored, int(a.Depth), func(in *workspace.Folder, name string, d fs.DirEntry) error {
 		if a.Glob != "" && (d.IsDir() || !globbed(a.Glob, dir, name)) {
 			return nil
 		}

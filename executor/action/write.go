@@ -72,7 +72,7 @@ func (e Env) target(p string) (name string, was []byte, err error) {
 func (e Env) newPath(p, name string) (string, error) {
 	rest := path.Base(name)
 	for dir := path.Dir(name); ; dir, rest = path.Dir(dir), path.Join(path.Base(dir), rest) {
-		real, err := filepath.EvalSymlinks(filepath.Join(e.Dir, dir))
+		real, err := e.Root.RealPath(dir)
 		if err != nil {
 			if _, lerr := e.Root.Lstat(dir); lerr == nil || dir == "." {
 				return "", contract.Errorf(v1.Error_outside_workspace, "%s goes through a link that leads nowhere or out of the workspace", p).WithField("args.path")

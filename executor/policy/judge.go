@@ -53,9 +53,9 @@ func worse(a, b finding) finding {
 // judging is one call of Judge.
 type judging struct {
 	*Policy
-	shown  []string
-	left   bool
-	repos  map[string]string // folders that git was looked at in, and what was found
+	shown []string
+	left  bool
+	repos map[string]string // folders that git was looked at in, and what was found
 }
 
 // Judge decides on a step. It changes nothing and may be called by many at once.

@@ -47,6 +47,7 @@ type Command struct {
 	Argv        []string
 	Dir         string
 	Env         []string // the whole of it
+	Lower       []string // staged layers over the workspace, the newest first
 	Upper, Work string   // overlay folders for its changes; "" makes the workspace read-only
 	Limits      Limits
 	Output      *os.File // the write end of a pipe, for stdout and stderr

@@ -25,12 +25,7 @@ type pair struct{ old, new string }
 // is in place of the session against the present tree. paths are files, folders
 // or globs; none means all. Of what hide keeps back only the name is shown.
 func (w *Workspace) Diff(step string, paths []string, hide func(path string) bool) (string, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	pairs, err := w.sessionPairs()
-	if step != "" {
-		pairs, err = w.stepPairs(step)
-	}
+	pairs, err := w.pairs(step)
 	if err != nil {
 		return "", err
 	}
@@ -41,9 +36,15 @@ func (w *Workspace) Diff(step string, paths []string, hide func(path string) boo
 		}
 	}
 	sort.Strings(names)
+	hidden := map[string]bool{}
+	for _, p := range names {
+		hidden[p] = hide != nil && hide(p) // which may look at the workspace
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var b strings.Builder
 	for _, p := range names {
-		if hide != nil && hide(p) {
+		if hidden[p] {
 			fmt.Fprintf(&b, "# %s changed; the policy keeps it from being read\n", p)
 			continue
 		}
@@ -54,8 +55,20 @@ func (w *Workspace) Diff(step string, paths []string, hide func(path string) boo
 	return b.String(), nil
 }
 
+func (w *Workspace) pairs(step string) (map[string]pair, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if step != "" {
+		return w.stepPairs(step)
+	}
+	return w.sessionPairs()
+}
+
 // sessionPairs pairs the first version that the session met with the tree's.
 func (w *Workspace) sessionPairs() (map[string]pair, error) {
+	if w.staged {
+		return w.stagedPairs()
+	}
 	pairs := map[string]pair{}
 	for _, l := range w.layers {
 		if l.state != landed {
@@ -109,6 +122,9 @@ func (w *Workspace) stepPairs(step string) (map[string]pair, error) {
 	p, err := w.readPlan(l.name)
 	if err != nil {
 		return nil, err
+	}
+	if p.Staged {
+		return pairs, w.pairLayer(found, p, pairs)
 	}
 	if l.state != landed {
 		for _, e := range p.Entries {

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"sync"
 
+	"harness/contract"
 	v1 "harness/contract/harness/v1"
 )
 
@@ -28,6 +29,9 @@ var errBusy = errors.New("another command is running, and without an overlay the
 
 // Direct makes commands work in the tree itself: for sandboxes that have no overlay.
 func (w *Workspace) Direct() error {
+	if w.staged {
+		return contract.Errorf(v1.Error_unsupported, "a staged session needs a sandbox with an overlay")
+	}
 	w.direct = &direct{dir: filepath.Join(w.state, "mirror"), known: map[string]state{}}
 	return removeAll(w.direct.dir)
 }

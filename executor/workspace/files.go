@@ -170,16 +170,6 @@ func openFile(path string) (*os.File, error) {
 	return f, errors.Join(err, os.Chmod(path, info.Mode()))
 }
 
-// readDir lists a folder of a layer. One that its mode closes to us is opened
-// for good: its mode is in the plan, and files are renamed out of it.
-func readDir(path string) ([]os.DirEntry, error) {
-	entries, err := os.ReadDir(path)
-	if !errors.Is(err, fs.ErrPermission) || os.Chmod(path, 0o700) != nil {
-		return entries, err
-	}
-	return os.ReadDir(path)
-}
-
 // within does f on path, and where a folder above is closed to us by its mode,
 // as a command may leave one, does it again with that folder open meanwhile.
 func within(path string, f func() error) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -44,12 +45,17 @@ func (w *Workspace) note(byName map[string]*layer, event, name, step string) {
 	w.next = max(w.next, number(name))
 	l := byName[name]
 	if l == nil {
-		if event == landed {
+		if event == landed || event == staged || event == base {
 			w.forgetUndone()
 		}
 		l = &layer{name: name, step: step}
 		w.layers = append(w.layers, l)
 		byName[name] = l
+	}
+	if event == base {
+		for _, below := range w.stack() {
+			below.state = folded
+		}
 	}
 	l.state = event
 }
@@ -57,8 +63,11 @@ func (w *Workspace) note(byName map[string]*layer, event, name, step string) {
 // forgetUndone ends redo for what is undone: a new step began another branch.
 // The layers stay, with their versions.
 func (w *Workspace) forgetUndone() {
-	for i := len(w.layers) - 1; i >= 0 && w.layers[i].state != landed; i-- {
-		if w.layers[i].state == undone {
+	for i := len(w.layers) - 1; i >= 0; i-- {
+		switch w.layers[i].state {
+		case landed, staged, base:
+			return
+		case undone, dropped:
 			w.layers[i].state = stale
 		}
 	}
@@ -67,6 +76,10 @@ func (w *Workspace) forgetUndone() {
 func number(name string) (n int) {
 	fmt.Sscanf(name, "%06d-", &n)
 	return n
+}
+
+func (w *Workspace) knows(name string) bool {
+	return slices.ContainsFunc(w.layers, func(l *layer) bool { return l.name == name })
 }
 
 // record appends an event of a layer and makes it durable.

@@ -22,6 +22,14 @@ func (t *Tx) Land() error {
 			return err
 		}
 	}
+	if t.tree != nil {
+		return w.landStaged(t, p)
+	}
+	if t.apply != nil {
+		if err := w.rebase(t, p); err != nil {
+			return err
+		}
+	}
 	return w.land(t.name, p, false)
 }
 
@@ -145,6 +153,12 @@ func (w *Workspace) rest(name string, p *plan, event string) error {
 		return err
 	}
 	boundary("recorded")
+	if event == landed && p.Base != "" && !w.knows(p.Base) {
+		if err := w.record(base, p.Base, p.Step); err != nil {
+			return err
+		}
+		boundary("based")
+	}
 	removeAll(filepath.Join(w.layerDir(name), "work"))
 	err := os.Remove(w.activeName(name))
 	if os.IsNotExist(err) {
@@ -197,6 +211,8 @@ func (w *Workspace) recoverLayer(name string, committed func(string) bool) error
 	}
 	p, err := w.readPlan(name)
 	switch {
+	case err == nil && p.Staged:
+		return w.restStaged(name, p)
 	case err == nil && p.Phase == resting:
 		event := kept
 		for _, e := range p.Entries {
@@ -220,8 +236,20 @@ func (w *Workspace) recoverLayer(name string, committed func(string) bool) error
 			return err
 		}
 	}
+	if t.marker.Apply {
+		return w.drop(name) // nothing of it is in place, and all is staged still
+	}
+	if w.staged {
+		if t.tree, err = w.tree(); err != nil {
+			return err
+		}
+		t.stack = len(w.stack())
+	}
 	if p, err = t.scan(); err != nil {
 		return err
+	}
+	if w.staged {
+		return w.landStaged(t, p)
 	}
 	return w.land(name, p, true)
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -22,7 +23,7 @@ import (
 func TestMain(m *testing.M) {
 	switch os.Getenv("WORKSPACE_CHILD") {
 	case "overlay":
-		fmt.Fprintln(os.Stderr, overlayChild(os.Args[1], os.Args[2], os.Args[3], os.Args[4]))
+		fmt.Fprintln(os.Stderr, overlayChild(os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5]))
 		os.Exit(125)
 	case "full":
 		fullChild(os.Args[1], os.Args[2])
@@ -33,11 +34,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func overlayChild(root, upper, work, cmd string) error {
+func overlayChild(root, lower, upper, work, cmd string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
 	}
-	opts := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,userxattr", root, upper, work)
+	opts := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s,userxattr", lower, upper, work)
 	if err := unix.Mount("overlay", root, "overlay", 0, opts); err != nil {
 		return fmt.Errorf("overlay: %w", err)
 	}
@@ -61,7 +62,7 @@ func shell(w *Workspace, x *Tx, cmd string) error {
 		}
 		return errors.Join(err, x.Gather())
 	}
-	out, err := namespaced("overlay", w.Root(), x.Upper(), x.Work(), cmd)
+	out, err := namespaced("overlay", w.Root(), strings.Join(append(x.Lower(), w.Root()), ":"), x.Upper(), x.Work(), cmd)
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", cmd, err, out)
 	}
@@ -198,4 +199,10 @@ func sh(t testing.TB, dir, cmd string) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v: %s", cmd, err, out)
 	}
+}
+
+func execCommand(dir, cmd string) *exec.Cmd {
+	c := exec.Command("/bin/sh", "-ec", cmd)
+	c.Dir = dir
+	return c
 }

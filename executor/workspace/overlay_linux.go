@@ -5,9 +5,14 @@ package workspace
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
 )
 
 // whiteout says whether info is overlayfs's mark of a deletion: a 0:0 device.
@@ -18,6 +23,31 @@ func whiteout(info fs.FileInfo) bool {
 
 // opaque says whether a directory of an upper layer hides the one below.
 func opaque(path string) bool { return overlayMark(path, "opaque") == "y" }
+
+// makeWhiteout marks a path of a layer as deleted; any user may, since Linux 5.8.
+func makeWhiteout(path string) error { return unix.Mknod(path, unix.S_IFCHR, 0) }
+
+// setOpaque lets a directory of a layer hide the one below.
+func setOpaque(path string) error {
+	return unix.Lsetxattr(path, "user.overlay.opaque", []byte("y"), 0)
+}
+
+// probeStack says whether layers can be made below a folder.
+func probeStack(dir string) error {
+	tmp, err := os.MkdirTemp(dir, "probe-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	if err = makeWhiteout(filepath.Join(tmp, "gone")); err == nil {
+		err = setOpaque(tmp)
+	}
+	if err != nil {
+		return contract.Errorf(v1.Error_unsupported, "no staged session here: %v", err).
+			WithHint("Linux 5.8, and user attributes on the filesystem of %s, are needed", dir)
+	}
+	return nil
+}
 
 // copiedUp says whether the path existed below when the command touched it.
 func copiedUp(path string) bool { return overlayMark(path, "origin") != "" }

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"harness/contract"
+	v1 "harness/contract/harness/v1"
 )
 
 // There is no overlayfs here: only staged edits make layers.
@@ -14,7 +17,14 @@ import (
 func whiteout(fs.FileInfo) bool { return false }
 func opaque(string) bool        { return false }
 func copiedUp(string) bool      { return false }
-func unmark(string)             {}
+func makeWhiteout(string) error { return errors.ErrUnsupported }
+func setOpaque(string) error    { return errors.ErrUnsupported }
+
+func probeStack(string) error {
+	return contract.Errorf(v1.Error_unsupported, "a staged session needs an executor on Linux")
+}
+
+func unmark(string) {}
 
 func identity(info fs.FileInfo) (uint64, int64) { return 0, info.ModTime().UnixNano() }
 func links(fs.FileInfo) uint64                  { return 1 }

@@ -21,6 +21,7 @@ type entry struct {
 	Reason  string       `json:"reason,omitempty"`   // a conflict at landing: never put in place
 	At      string       `json:"at,omitempty"`       // which version the tree has
 	Below   []*v1.Change `json:"below,omitempty"`    // what goes with a whole folder
+	Stamp   int64        `json:"stamp,omitempty"`    // of a staged change: when the step began
 }
 
 const (
@@ -34,6 +35,8 @@ type plan struct {
 	Step    string   `json:"step"`
 	Phase   string   `json:"phase"`
 	Batch   string   `json:"batch,omitempty"` // the undo that took it, named by its first layer
+	Staged  bool     `json:"staged,omitempty"`
+	Base    string   `json:"base,omitempty"` // what is left of the stack after this was applied
 	Entries []*entry `json:"entries"`
 }
 

@@ -71,7 +71,7 @@ func (w *Workspace) choose(r Restore) (todo []*layer, err error) {
 	last := 0 // how many of the newest layers Steps take
 	for i := len(w.layers) - 1; i >= 0; i-- {
 		l := w.layers[i]
-		if l.state != landed {
+		if l.state != landed && l.state != staged {
 			continue
 		}
 		todo = append(todo, l)
@@ -99,7 +99,7 @@ func (w *Workspace) choose(r Restore) (todo []*layer, err error) {
 // chooseRedo finds the layers of the last undo, the oldest first.
 func (w *Workspace) chooseRedo() ([]*layer, error) {
 	for _, l := range w.layers {
-		if l.state != undone {
+		if l.state != undone && l.state != dropped {
 			continue
 		}
 		batch, err := w.batchOf(l)
@@ -108,7 +108,7 @@ func (w *Workspace) chooseRedo() ([]*layer, error) {
 		}
 		var todo []*layer
 		for _, o := range w.layers {
-			if o.state != undone {
+			if o.state != undone && o.state != dropped {
 				continue
 			}
 			b, err := w.batchOf(o)
@@ -149,6 +149,9 @@ func (t *turning) turn(l *layer) error {
 	p, err := w.readPlan(l.name)
 	if err != nil {
 		return err
+	}
+	if p.Staged {
+		return t.turnStaged(l, p)
 	}
 	at, next, event, phase := atNew, atOld, undone, undoing
 	if redo {
@@ -263,7 +266,7 @@ func (w *Workspace) recoverRestore() error {
 	t := &turning{w: w, j: j, cs: &v1.ChangeSet{}, turned: map[string]bool{}}
 	for _, n := range j.Layers {
 		for _, l := range w.layers {
-			if l.name != n || l.state == event {
+			if l.name != n || l.state == event || l.state == map[string]string{undone: dropped, landed: staged}[event] {
 				continue
 			}
 			p, err := w.readPlan(n)

@@ -19,10 +19,14 @@ type scanner struct {
 	p   *plan
 	old int
 	bad map[string]string // conflicts: what is below them is one too
+	dir opener
 }
 
 func (t *Tx) scan() (*plan, error) {
 	s := &scanner{t: t, p: &plan{Step: t.marker.Step, Phase: landing}}
+	if t.tree != nil {
+		defer s.dir.close() // the layer is seen as it is
+	}
 	if err := s.folder("", false, false); err != nil {
 		return nil, err
 	}
@@ -54,7 +58,7 @@ func (s *scanner) coveredBy(p string) bool {
 // folder compares one folder of the upper layer; alone means that nothing of
 // the tree shows through it, hollow that the tree has no such folder.
 func (s *scanner) folder(dir string, alone, hollow bool) error {
-	entries, err := readDir(s.t.upper(dir))
+	entries, err := s.dir.readDir(s.t.upper(dir))
 	if err != nil {
 		return err
 	}
@@ -72,7 +76,12 @@ func (s *scanner) folder(dir string, alone, hollow bool) error {
 	if !alone || hollow {
 		return nil
 	}
-	below, err := os.ReadDir(s.t.w.at(dir))
+	var below []fs.DirEntry
+	if s.t.tree != nil {
+		below, err = s.t.tree.readDir(dir)
+	} else {
+		below, err = os.ReadDir(s.t.below(dir))
+	}
 	if err != nil {
 		return nil // it is not there, or no folder
 	}
@@ -94,7 +103,7 @@ func (s *scanner) path(p string, info fs.FileInfo, alone, hollow bool) error {
 		return s.removed(p)
 	}
 	u := s.t.upper(p)
-	before, low, err := look(s.t.w.at(p))
+	before, low, err := look(s.t.below(p))
 	if err != nil {
 		return err
 	}
@@ -124,10 +133,10 @@ func (s *scanner) path(p string, info fs.FileInfo, alone, hollow bool) error {
 		case hollow:
 			e := &entry{Path: p, Before: before, After: after}
 			if before != nil {
-				if err := before.fill(s.t.w.at(p)); err != nil {
+				if err := before.fill(s.t.below(p)); err != nil {
 					return err
 				}
-				if s.touched(before) {
+				if s.touched(p, before) {
 					e.Reason = changedSince
 				}
 			}
@@ -140,7 +149,7 @@ func (s *scanner) path(p string, info fs.FileInfo, alone, hollow bool) error {
 	}
 	e := &entry{Path: p, Before: before, After: after}
 	if before == nil {
-		if copiedUp(u) || s.t.staged.Based[p] {
+		if s.t.tree == nil && (copiedUp(u) || s.t.staged.Based[p]) {
 			e.Reason = "deleted by somebody else since the step began"
 		}
 		s.add(e)
@@ -152,13 +161,13 @@ func (s *scanner) path(p string, info fs.FileInfo, alone, hollow bool) error {
 	if before.Type == after.Type && before.Mode == after.Mode && before.Size == after.Size {
 		same := before.Type == v1.Change_symlink
 		if same {
-			to, err := os.Readlink(s.t.w.at(p))
+			to, err := os.Readlink(s.t.below(p))
 			if err != nil {
 				return err
 			}
 			same = to == after.Digest
 		} else if before.Type == v1.Change_file {
-			if same, err = sameFile(u, s.t.w.at(p)); err != nil {
+			if same, err = sameFile(u, s.t.below(p)); err != nil {
 				return err
 			}
 		}
@@ -166,11 +175,11 @@ func (s *scanner) path(p string, info fs.FileInfo, alone, hollow bool) error {
 			return nil
 		}
 	}
-	if err := before.fill(s.t.w.at(p)); err != nil {
+	if err := before.fill(s.t.below(p)); err != nil {
 		return err
 	}
 	e.InPlace = before.Type == v1.Change_file && after.Type == v1.Change_file && links(low) > 1
-	if s.touched(before) {
+	if s.touched(p, before) {
 		e.Reason = changedSince
 	}
 	s.add(e)
@@ -179,7 +188,7 @@ func (s *scanner) path(p string, info fs.FileInfo, alone, hollow bool) error {
 
 // removed notes that the step deleted p with all below it.
 func (s *scanner) removed(p string) error {
-	before, _, err := look(s.t.w.at(p))
+	before, _, err := look(s.t.below(p))
 	if err != nil || before == nil {
 		return err
 	}
@@ -187,10 +196,10 @@ func (s *scanner) removed(p string) error {
 	if before.Type == v1.Change_directory {
 		return s.whole(e)
 	}
-	if err := before.fill(s.t.w.at(p)); err != nil {
+	if err := before.fill(s.t.below(p)); err != nil {
 		return err
 	}
-	if s.touched(before) {
+	if s.touched(p, before) {
 		e.Reason = changedSince
 	}
 	s.add(e)
@@ -200,10 +209,8 @@ func (s *scanner) removed(p string) error {
 // whole adds an entry whose version before is a folder with all below it.
 func (s *scanner) whole(e *entry) error {
 	e.Whole = true
-	var err error
-	e.Before.Digest, err = treeDigest(s.t.w.at(e.Path), func(rel string, info fs.FileInfo) error {
-		p := path.Join(e.Path, rel)
-		if _, ctime := identity(info); ctime > s.t.marker.Stamp && e.Reason == "" {
+	each := func(p string, info fs.FileInfo) error {
+		if _, ctime := identity(info); s.t.tree == nil && ctime > s.t.stamp(p) && e.Reason == "" {
 			e.Reason = p + " was " + changedSince
 		}
 		b := &v1.Change{Kind: v1.Change_deleted, Path: p, Type: typeOf(info.Mode()), ModeBefore: unixMode(info.Mode())}
@@ -212,7 +219,13 @@ func (s *scanner) whole(e *entry) error {
 		}
 		e.Below = append(e.Below, b)
 		return nil
-	})
+	}
+	var err error
+	if s.t.tree != nil {
+		err = s.t.tree.walk(e.Path, each)
+	} else {
+		e.Before.Digest, err = treeDigest(s.t.w.at(e.Path), func(rel string, info fs.FileInfo) error { return each(path.Join(e.Path, rel), info) })
+	}
 	if err != nil {
 		return err
 	}
@@ -220,8 +233,19 @@ func (s *scanner) whole(e *entry) error {
 	return nil
 }
 
-func (s *scanner) touched(st *state) bool {
-	return st.CTime > s.t.marker.Stamp || st.MTime > s.t.marker.Stamp
+// touched says whether somebody else changed a path. In a staged session that
+// is asked when it is applied.
+func (s *scanner) touched(p string, st *state) bool {
+	stamp := s.t.stamp(p)
+	return s.t.tree == nil && (st.CTime > stamp || st.MTime > stamp)
+}
+
+// stamp is when the first step began that changed p.
+func (t *Tx) stamp(p string) int64 {
+	if t.apply != nil {
+		return t.apply.stamp(p)
+	}
+	return t.marker.Stamp
 }
 
 func (s *scanner) add(e *entry) {

@@ -75,7 +75,7 @@ func (t *Tx) stageWrite(p string, e Edit) error {
 	if err := t.parents(p); err != nil {
 		return err
 	}
-	if exists(t.w.at(p)) && !t.hidden(p) {
+	if exists(t.below(p)) && !t.hidden(p) {
 		t.staged.Based[p] = true
 	}
 	u := t.upper(p)
@@ -95,7 +95,7 @@ func (t *Tx) stageDelete(p string) error {
 	if err := removeAll(t.upper(p)); err != nil {
 		return err
 	}
-	if exists(t.w.at(p)) {
+	if exists(t.below(p)) {
 		t.staged.Deleted[p] = true
 	}
 	return nil
@@ -117,7 +117,7 @@ func (t *Tx) stageMove(p string, e Edit) error {
 		return err
 	}
 	if from == t.upper(p) {
-		if exists(t.w.at(p)) && !t.hidden(p) {
+		if exists(t.below(p)) && !t.hidden(p) {
 			if info, err := os.Lstat(from); err == nil && info.IsDir() {
 				return contract.Errorf(v1.Error_unsupported, "%s was changed in the same step", e.Path)
 			}
@@ -125,6 +125,8 @@ func (t *Tx) stageMove(p string, e Edit) error {
 		if err := os.Rename(from, t.upper(to)); err != nil {
 			return err
 		}
+	} else if info, err := os.Lstat(from); err == nil && info.IsDir() && t.tree != nil {
+		return contract.Errorf(v1.Error_unsupported, "%s is a folder, which moves only by a command in a staged session", e.Path)
 	} else if err := copyTree(from, t.upper(to)); err != nil {
 		return err
 	}
@@ -148,8 +150,8 @@ func (t *Tx) view(p string) string {
 	if exists(t.upper(p)) {
 		return t.upper(p)
 	}
-	if !t.hidden(p) && exists(t.w.at(p)) {
-		return t.w.at(p)
+	if !t.hidden(p) && exists(t.below(p)) {
+		return t.below(p)
 	}
 	return ""
 }
@@ -171,7 +173,7 @@ func (t *Tx) parents(p string) error {
 		}
 		var mode fs.FileMode
 		if !t.hidden(at) {
-			if info, err := os.Lstat(t.w.at(at)); err == nil {
+			if info, err := os.Lstat(t.below(at)); err == nil {
 				if !info.IsDir() {
 					return contract.Errorf(v1.Error_invalid, "%s is not a folder", at)
 				}
@@ -201,7 +203,7 @@ func (t *Tx) resolve(p string, last bool) (string, error) {
 	for hops := 0; len(rest) > 0; {
 		next := path.Join(done, rest[0])
 		rest = rest[1:]
-		info, err := os.Lstat(t.w.at(next))
+		info, err := os.Lstat(t.below(next))
 		if v := t.view(next); v != "" {
 			info, err = os.Lstat(v)
 		} else if err == nil {

@@ -17,8 +17,11 @@ type Tx struct {
 	name   string
 	dir    string
 	marker marker
-	staged staged
+	staged stagedEdits
 	plan   *plan
+	tree   *Tree // of a staged session: what the step sees below its own folder
+	stack  int   // and how many layers there were
+	apply  *application
 }
 
 // marker says, in active/, that a layer is under way. What changed in the tree
@@ -28,10 +31,11 @@ type marker struct {
 	Stamp int64  `json:"stamp,omitempty"`
 	// Exposed: a command works in the tree itself, and the mirror has what was there.
 	Exposed bool `json:"exposed,omitempty"`
+	Apply   bool `json:"apply,omitempty"` // it takes staged changes to the user's folder
 }
 
-// staged is what an upper folder cannot say on every system.
-type staged struct {
+// stagedEdits is what an upper folder cannot say on every system.
+type stagedEdits struct {
 	Deleted map[string]bool `json:"deleted,omitempty"`
 	Based   map[string]bool `json:"based,omitempty"` // existed when its edit was staged
 }
@@ -40,10 +44,22 @@ type staged struct {
 func (w *Workspace) Begin(stepID string) (*Tx, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	t, err := w.newTx(stepID, false)
+	if err != nil || !w.staged {
+		return t, err
+	}
+	t.stack = len(w.stack())
+	if t.tree, err = w.tree(); err != nil {
+		w.drop(t.name)
+	}
+	return t, err
+}
+
+func (w *Workspace) newTx(stepID string, apply bool) (*Tx, error) {
 	w.next++
 	name := fmt.Sprintf("%06d-%s", w.next, safeName(stepID))
-	t := &Tx{w: w, name: name, dir: w.layerDir(name), marker: marker{Step: stepID}}
-	t.staged = staged{Deleted: map[string]bool{}, Based: map[string]bool{}}
+	t := &Tx{w: w, name: name, dir: w.layerDir(name), marker: marker{Step: stepID, Apply: apply}}
+	t.staged = stagedEdits{Deleted: map[string]bool{}, Based: map[string]bool{}}
 	if err := os.Mkdir(t.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -99,6 +115,25 @@ func safeName(step string) string {
 // Upper is the folder that an overlay over the root writes to.
 func (t *Tx) Upper() string { return filepath.Join(t.dir, "upper") }
 
+// Lower is the folders between the user's and Upper, the newest first.
+func (t *Tx) Lower() []string {
+	if t.tree == nil {
+		return nil
+	}
+	return t.tree.Layers()
+}
+
+// below is where the version before of a path is, if there is one.
+func (t *Tx) below(p string) string {
+	if t.tree == nil {
+		return t.w.at(p)
+	}
+	if real := t.tree.real(p); real != "" {
+		return real
+	}
+	return filepath.Join(t.dir, "nothing")
+}
+
 // Work is that overlay's work folder.
 func (t *Tx) Work() string { return filepath.Join(t.dir, "work") }
 
@@ -108,6 +143,9 @@ func (t *Tx) Changes() (*v1.ChangeSet, error) {
 	p, err := t.scan()
 	if err != nil {
 		return nil, err
+	}
+	if t.apply != nil {
+		t.apply.choose(p)
 	}
 	t.plan = p
 	return p.changeSet(t.dir), nil

@@ -20,10 +20,13 @@
 //	index                  one line an event of a layer, append-only
 //	active/LAYER           a transaction, or its landing, is under way
 //	restore.json           an undo or redo is under way
+//	staged                 is there in a staged session
+//	flat/                  merged layers, a cache
 //	layers/LAYER/plan.json what the step changes; old/ what was there; upper/ what came
 package workspace
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -58,6 +61,7 @@ type Edit struct {
 type Workspace struct {
 	root, state string
 	dir         *os.Root
+	staged      bool // set before the first step
 
 	mu     sync.Mutex // of everything below, and of the tree while it is changed
 	next   int
@@ -74,10 +78,14 @@ type layer struct {
 
 // The states of a layer in the index.
 const (
-	landed = "landed"
-	undone = "undone"
-	kept   = "kept"  // only conflicts: nothing is in place, the versions are kept
-	stale  = "stale" // undone, and a newer step landed since
+	landed  = "landed"
+	undone  = "undone"
+	kept    = "kept"    // only conflicts: nothing is in place, the versions are kept
+	stale   = "stale"   // undone, and a newer step landed since
+	staged  = "staged"  // over the user's folder, in a staged session
+	dropped = "dropped" // staged, and undone
+	base    = "base"    // what a stack begins with
+	folded  = "folded"  // staged, and in the folder or a base by now
 )
 
 // boundary is called between any two effects; a test cuts there.
@@ -98,12 +106,12 @@ func Open(root, state string) (*Workspace, error) {
 	if state == abs || strings.HasPrefix(state, abs+string(filepath.Separator)) {
 		return nil, contract.Errorf(v1.Error_invalid, "the state folder %s lies inside the workspace", state)
 	}
-	for _, d := range []string{state, filepath.Join(state, "layers"), filepath.Join(state, "active")} {
+	for _, d := range []string{state, filepath.Join(state, "layers"), filepath.Join(state, "flat"), filepath.Join(state, "active")} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, err
 		}
 	}
-	w := &Workspace{root: abs, state: state}
+	w := &Workspace{root: abs, state: state, staged: exists(filepath.Join(state, "staged"))}
 	if w.dir, err = os.OpenRoot(abs); err != nil {
 		return nil, err
 	}
@@ -114,11 +122,18 @@ func Open(root, state string) (*Workspace, error) {
 	return w, nil
 }
 
+// Begun says whether the session has any layer yet.
+func (w *Workspace) Begun() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.layers) > 0
+}
+
+// Close lets go of the folder.
+func (w *Workspace) Close() error { return errors.Join(w.dir.Close(), w.index.Close()) }
+
 // Root is the absolute path of the user's folder.
 func (w *Workspace) Root() string { return w.root }
-
-// FS is the user's folder; nothing outside can be reached through it.
-func (w *Workspace) FS() *os.Root { return w.dir }
 
 func (w *Workspace) at(path string) string { return filepath.Join(w.root, filepath.FromSlash(path)) }
 

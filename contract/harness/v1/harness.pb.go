@@ -389,7 +389,7 @@ func (x Error_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Kind.Descriptor instead.
 func (Error_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{17, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type Change_Kind int32
@@ -441,7 +441,7 @@ func (x Change_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Change_Kind.Descriptor instead.
 func (Change_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23, 0}
 }
 
 type Change_Type int32
@@ -493,7 +493,7 @@ func (x Change_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Change_Type.Descriptor instead.
 func (Change_Type) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21, 1}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23, 1}
 }
 
 type Decision_Verdict int32
@@ -545,7 +545,7 @@ func (x Decision_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Decision_Verdict.Descriptor instead.
 func (Decision_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27, 0}
 }
 
 type DecideRequest_Answer int32
@@ -594,7 +594,7 @@ func (x DecideRequest_Answer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Answer.Descriptor instead.
 func (DecideRequest_Answer) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39, 0}
 }
 
 type DecideRequest_Scope int32
@@ -643,7 +643,7 @@ func (x DecideRequest_Scope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Scope.Descriptor instead.
 func (DecideRequest_Scope) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37, 1}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39, 1}
 }
 
 // Step is one typed action.
@@ -1592,6 +1592,112 @@ func (x *RestoreArgs) GetSteps() []string {
 	return nil
 }
 
+// ApplyArgs takes what a staged session holds to the user's folder.
+type ApplyArgs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Paths         []string               `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`         // files, folders, globs; default: all
+	Hunks         []uint32               `protobuf:"varint,2,rep,packed,name=hunks,proto3" json:"hunks,omitempty"` // of the one file in paths: the numbers of its hunks in diff, from 1
+	Force         bool                   `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`        // also over what somebody else changed since
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApplyArgs) Reset() {
+	*x = ApplyArgs{}
+	mi := &file_harness_v1_harness_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApplyArgs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApplyArgs) ProtoMessage() {}
+
+func (x *ApplyArgs) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_v1_harness_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApplyArgs.ProtoReflect.Descriptor instead.
+func (*ApplyArgs) Descriptor() ([]byte, []int) {
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ApplyArgs) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+func (x *ApplyArgs) GetHunks() []uint32 {
+	if x != nil {
+		return x.Hunks
+	}
+	return nil
+}
+
+func (x *ApplyArgs) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+// DiscardArgs drops what a staged session holds.
+type DiscardArgs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Paths         []string               `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"` // default: all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DiscardArgs) Reset() {
+	*x = DiscardArgs{}
+	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DiscardArgs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DiscardArgs) ProtoMessage() {}
+
+func (x *DiscardArgs) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DiscardArgs.ProtoReflect.Descriptor instead.
+func (*DiscardArgs) Descriptor() ([]byte, []int) {
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *DiscardArgs) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
 type StepResult struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	StepId           string                 `protobuf:"bytes,1,opt,name=step_id,proto3" json:"step_id,omitempty"`
@@ -1623,7 +1729,7 @@ type StepResult struct {
 
 func (x *StepResult) Reset() {
 	*x = StepResult{}
-	mi := &file_harness_v1_harness_proto_msgTypes[14]
+	mi := &file_harness_v1_harness_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1741,7 @@ func (x *StepResult) String() string {
 func (*StepResult) ProtoMessage() {}
 
 func (x *StepResult) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[14]
+	mi := &file_harness_v1_harness_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1754,7 @@ func (x *StepResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepResult.ProtoReflect.Descriptor instead.
 func (*StepResult) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{14}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StepResult) GetStepId() string {
@@ -1829,7 +1935,7 @@ type Exec struct {
 
 func (x *Exec) Reset() {
 	*x = Exec{}
-	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	mi := &file_harness_v1_harness_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1841,7 +1947,7 @@ func (x *Exec) String() string {
 func (*Exec) ProtoMessage() {}
 
 func (x *Exec) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	mi := &file_harness_v1_harness_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1854,7 +1960,7 @@ func (x *Exec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exec.ProtoReflect.Descriptor instead.
 func (*Exec) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{15}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Exec) GetProgram() string {
@@ -1930,7 +2036,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_harness_v1_harness_proto_msgTypes[16]
+	mi := &file_harness_v1_harness_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1942,7 +2048,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[16]
+	mi := &file_harness_v1_harness_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1955,7 +2061,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{16}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Connection) GetHost() string {
@@ -2026,7 +2132,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_harness_v1_harness_proto_msgTypes[17]
+	mi := &file_harness_v1_harness_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2144,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[17]
+	mi := &file_harness_v1_harness_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2157,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{17}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Error) GetKind() Error_Kind {
@@ -2096,7 +2202,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_harness_v1_harness_proto_msgTypes[18]
+	mi := &file_harness_v1_harness_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2108,7 +2214,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[18]
+	mi := &file_harness_v1_harness_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2121,7 +2227,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{18}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Output) GetText() string {
@@ -2167,7 +2273,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_harness_v1_harness_proto_msgTypes[19]
+	mi := &file_harness_v1_harness_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2285,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[19]
+	mi := &file_harness_v1_harness_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2298,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FileInfo) GetPath() string {
@@ -2255,7 +2361,7 @@ type ChangeSet struct {
 
 func (x *ChangeSet) Reset() {
 	*x = ChangeSet{}
-	mi := &file_harness_v1_harness_proto_msgTypes[20]
+	mi := &file_harness_v1_harness_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2267,7 +2373,7 @@ func (x *ChangeSet) String() string {
 func (*ChangeSet) ProtoMessage() {}
 
 func (x *ChangeSet) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[20]
+	mi := &file_harness_v1_harness_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2280,7 +2386,7 @@ func (x *ChangeSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeSet.ProtoReflect.Descriptor instead.
 func (*ChangeSet) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{20}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ChangeSet) GetChanges() []*Change {
@@ -2320,7 +2426,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_harness_v1_harness_proto_msgTypes[21]
+	mi := &file_harness_v1_harness_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2332,7 +2438,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[21]
+	mi := &file_harness_v1_harness_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2345,7 +2451,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Change) GetKind() Change_Kind {
@@ -2415,7 +2521,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_harness_v1_harness_proto_msgTypes[22]
+	mi := &file_harness_v1_harness_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2533,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[22]
+	mi := &file_harness_v1_harness_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2546,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{22}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Conflict) GetPath() string {
@@ -2476,7 +2582,7 @@ type Artifact struct {
 
 func (x *Artifact) Reset() {
 	*x = Artifact{}
-	mi := &file_harness_v1_harness_proto_msgTypes[23]
+	mi := &file_harness_v1_harness_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2488,7 +2594,7 @@ func (x *Artifact) String() string {
 func (*Artifact) ProtoMessage() {}
 
 func (x *Artifact) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[23]
+	mi := &file_harness_v1_harness_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2501,7 +2607,7 @@ func (x *Artifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
 func (*Artifact) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Artifact) GetName() string {
@@ -2543,7 +2649,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_harness_v1_harness_proto_msgTypes[24]
+	mi := &file_harness_v1_harness_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2555,7 +2661,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[24]
+	mi := &file_harness_v1_harness_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2568,7 +2674,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Usage) GetWallMs() float64 {
@@ -2606,7 +2712,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	mi := &file_harness_v1_harness_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2618,7 +2724,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	mi := &file_harness_v1_harness_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2631,7 +2737,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Decision) GetVerdict() Decision_Verdict {
@@ -2688,7 +2794,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	mi := &file_harness_v1_harness_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2700,7 +2806,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	mi := &file_harness_v1_harness_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2713,7 +2819,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{26}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Approval) GetApprovalId() string {
@@ -2806,7 +2912,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_harness_v1_harness_proto_msgTypes[27]
+	mi := &file_harness_v1_harness_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2818,7 +2924,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[27]
+	mi := &file_harness_v1_harness_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2831,7 +2937,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -2958,7 +3064,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_harness_v1_harness_proto_msgTypes[28]
+	mi := &file_harness_v1_harness_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2970,7 +3076,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[28]
+	mi := &file_harness_v1_harness_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2983,7 +3089,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StepStarted) GetAction() string {
@@ -3010,7 +3116,7 @@ type OutputChunk struct {
 
 func (x *OutputChunk) Reset() {
 	*x = OutputChunk{}
-	mi := &file_harness_v1_harness_proto_msgTypes[29]
+	mi := &file_harness_v1_harness_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3022,7 +3128,7 @@ func (x *OutputChunk) String() string {
 func (*OutputChunk) ProtoMessage() {}
 
 func (x *OutputChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[29]
+	mi := &file_harness_v1_harness_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3035,7 +3141,7 @@ func (x *OutputChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputChunk.ProtoReflect.Descriptor instead.
 func (*OutputChunk) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *OutputChunk) GetOffset() uint64 {
@@ -3063,7 +3169,7 @@ type Capability struct {
 
 func (x *Capability) Reset() {
 	*x = Capability{}
-	mi := &file_harness_v1_harness_proto_msgTypes[30]
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3075,7 +3181,7 @@ func (x *Capability) String() string {
 func (*Capability) ProtoMessage() {}
 
 func (x *Capability) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[30]
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3088,7 +3194,7 @@ func (x *Capability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capability.ProtoReflect.Descriptor instead.
 func (*Capability) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Capability) GetName() string {
@@ -3119,14 +3225,17 @@ type OpenRequest struct {
 	Safety        *Safety                `protobuf:"bytes,3,opt,name=safety,proto3" json:"safety,omitempty"`         // narrows every step of the session
 	Ask           []string               `protobuf:"bytes,4,rep,name=ask,proto3" json:"ask,omitempty"`               // further rules, which can only narrow
 	Deny          []string               `protobuf:"bytes,5,rep,name=deny,proto3" json:"deny,omitempty"`
-	Planner       string                 `protobuf:"bytes,6,opt,name=planner,proto3" json:"planner,omitempty"` // name and version, for the record
+	Planner       string                 `protobuf:"bytes,6,opt,name=planner,proto3" json:"planner,omitempty"`           // name and version, for the record
+	Staged        bool                   `protobuf:"varint,7,opt,name=staged,proto3" json:"staged,omitempty"`            // a new session's changes stay out of the user's folder until an apply step
+	ForkOf        string                 `protobuf:"bytes,8,opt,name=fork_of,proto3" json:"fork_of,omitempty"`           // a new session begins with the files of this one
+	ForkWithout   []string               `protobuf:"bytes,9,rep,name=fork_without,proto3" json:"fork_without,omitempty"` // as they were before the earliest of these steps; then it is staged
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OpenRequest) Reset() {
 	*x = OpenRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[31]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3138,7 +3247,7 @@ func (x *OpenRequest) String() string {
 func (*OpenRequest) ProtoMessage() {}
 
 func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[31]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3151,7 +3260,7 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
 func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{31}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OpenRequest) GetSessionId() string {
@@ -3196,6 +3305,27 @@ func (x *OpenRequest) GetPlanner() string {
 	return ""
 }
 
+func (x *OpenRequest) GetStaged() bool {
+	if x != nil {
+		return x.Staged
+	}
+	return false
+}
+
+func (x *OpenRequest) GetForkOf() string {
+	if x != nil {
+		return x.ForkOf
+	}
+	return ""
+}
+
+func (x *OpenRequest) GetForkWithout() []string {
+	if x != nil {
+		return x.ForkWithout
+	}
+	return nil
+}
+
 type OpenResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SessionId     string                 `protobuf:"bytes,1,opt,name=session_id,proto3" json:"session_id,omitempty"`
@@ -3207,13 +3337,14 @@ type OpenResponse struct {
 	Actions       []string               `protobuf:"bytes,7,rep,name=actions,proto3" json:"actions,omitempty"`
 	Policy        []string               `protobuf:"bytes,8,rep,name=policy,proto3" json:"policy,omitempty"` // one line a source of rules
 	LastSeq       uint64                 `protobuf:"varint,9,opt,name=last_seq,proto3" json:"last_seq,omitempty"`
+	Staged        bool                   `protobuf:"varint,10,opt,name=staged,proto3" json:"staged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3356,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3369,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *OpenResponse) GetSessionId() string {
@@ -3304,6 +3435,13 @@ func (x *OpenResponse) GetLastSeq() uint64 {
 	return 0
 }
 
+func (x *OpenResponse) GetStaged() bool {
+	if x != nil {
+		return x.Staged
+	}
+	return false
+}
+
 type SubmitRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          *Step                  `protobuf:"bytes,1,opt,name=step,proto3" json:"step,omitempty"`
@@ -3313,7 +3451,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3325,7 +3463,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3338,7 +3476,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SubmitRequest) GetStep() *Step {
@@ -3357,7 +3495,7 @@ type SubmitResponse struct {
 
 func (x *SubmitResponse) Reset() {
 	*x = SubmitResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3369,7 +3507,7 @@ func (x *SubmitResponse) String() string {
 func (*SubmitResponse) ProtoMessage() {}
 
 func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3382,7 +3520,7 @@ func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResponse.ProtoReflect.Descriptor instead.
 func (*SubmitResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SubmitResponse) GetResult() *StepResult {
@@ -3403,7 +3541,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3415,7 +3553,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3428,7 +3566,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -3461,7 +3599,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3473,7 +3611,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3486,7 +3624,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WatchResponse) GetEvent() *Event {
@@ -3514,7 +3652,7 @@ type DecideRequest struct {
 
 func (x *DecideRequest) Reset() {
 	*x = DecideRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3526,7 +3664,7 @@ func (x *DecideRequest) String() string {
 func (*DecideRequest) ProtoMessage() {}
 
 func (x *DecideRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3539,7 +3677,7 @@ func (x *DecideRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideRequest.ProtoReflect.Descriptor instead.
 func (*DecideRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DecideRequest) GetSessionId() string {
@@ -3622,7 +3760,7 @@ type DecideResponse struct {
 
 func (x *DecideResponse) Reset() {
 	*x = DecideResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3634,7 +3772,7 @@ func (x *DecideResponse) String() string {
 func (*DecideResponse) ProtoMessage() {}
 
 func (x *DecideResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3647,7 +3785,7 @@ func (x *DecideResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideResponse.ProtoReflect.Descriptor instead.
 func (*DecideResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DecideResponse) GetAccepted() bool {
@@ -3673,7 +3811,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[39]
+	mi := &file_harness_v1_harness_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3685,7 +3823,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[39]
+	mi := &file_harness_v1_harness_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3698,7 +3836,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CloseRequest) GetSessionId() string {
@@ -3716,7 +3854,7 @@ type CloseResponse struct {
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[40]
+	mi := &file_harness_v1_harness_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3728,7 +3866,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[40]
+	mi := &file_harness_v1_harness_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3741,7 +3879,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42}
 }
 
 var File_harness_v1_harness_proto protoreflect.FileDescriptor
@@ -3843,7 +3981,13 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x03all\x18\x02 \x01(\bR\x03all\x12\x12\n" +
 	"\x04redo\x18\x03 \x01(\bR\x04redo\x12\x18\n" +
 	"\adry_run\x18\x04 \x01(\bR\adry_run\x12\x14\n" +
-	"\x05steps\x18\x05 \x03(\tR\x05steps\"\xf4\x06\n" +
+	"\x05steps\x18\x05 \x03(\tR\x05steps\"M\n" +
+	"\tApplyArgs\x12\x14\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x14\n" +
+	"\x05hunks\x18\x02 \x03(\rR\x05hunks\x12\x14\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\"#\n" +
+	"\vDiscardArgs\x12\x14\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\"\xf4\x06\n" +
 	"\n" +
 	"StepResult\x12\x18\n" +
 	"\astep_id\x18\x01 \x01(\tR\astep_id\x12\x1e\n" +
@@ -4030,7 +4174,7 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"Capability\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\benforced\x18\x02 \x01(\bR\benforced\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xb7\x01\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"\x8d\x02\n" +
 	"\vOpenRequest\x12\x1e\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\n" +
@@ -4039,7 +4183,10 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x06safety\x18\x03 \x01(\v2\x12.harness.v1.SafetyR\x06safety\x12\x10\n" +
 	"\x03ask\x18\x04 \x03(\tR\x03ask\x12\x12\n" +
 	"\x04deny\x18\x05 \x03(\tR\x04deny\x12\x18\n" +
-	"\aplanner\x18\x06 \x01(\tR\aplanner\"\xac\x02\n" +
+	"\aplanner\x18\x06 \x01(\tR\aplanner\x12\x16\n" +
+	"\x06staged\x18\a \x01(\bR\x06staged\x12\x18\n" +
+	"\afork_of\x18\b \x01(\tR\afork_of\x12\"\n" +
+	"\ffork_without\x18\t \x03(\tR\ffork_without\"\xc4\x02\n" +
 	"\fOpenResponse\x12\x1e\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\n" +
@@ -4051,7 +4198,9 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\bexecutor\x18\x06 \x01(\tR\bexecutor\x12\x18\n" +
 	"\aactions\x18\a \x03(\tR\aactions\x12\x16\n" +
 	"\x06policy\x18\b \x03(\tR\x06policy\x12\x1a\n" +
-	"\blast_seq\x18\t \x01(\x04R\blast_seq\"5\n" +
+	"\blast_seq\x18\t \x01(\x04R\blast_seq\x12\x16\n" +
+	"\x06staged\x18\n" +
+	" \x01(\bR\x06staged\"5\n" +
 	"\rSubmitRequest\x12$\n" +
 	"\x04step\x18\x01 \x01(\v2\x10.harness.v1.StepR\x04step\"@\n" +
 	"\x0eSubmitResponse\x12.\n" +
@@ -4131,7 +4280,7 @@ func file_harness_v1_harness_proto_rawDescGZIP() []byte {
 }
 
 var file_harness_v1_harness_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_harness_v1_harness_proto_goTypes = []any{
 	(Status)(0),                   // 0: harness.v1.Status
 	(Step_Mode)(0),                // 1: harness.v1.Step.Mode
@@ -4158,96 +4307,98 @@ var file_harness_v1_harness_proto_goTypes = []any{
 	(*CancelStepArgs)(nil),        // 22: harness.v1.CancelStepArgs
 	(*DiffArgs)(nil),              // 23: harness.v1.DiffArgs
 	(*RestoreArgs)(nil),           // 24: harness.v1.RestoreArgs
-	(*StepResult)(nil),            // 25: harness.v1.StepResult
-	(*Exec)(nil),                  // 26: harness.v1.Exec
-	(*Connection)(nil),            // 27: harness.v1.Connection
-	(*Error)(nil),                 // 28: harness.v1.Error
-	(*Output)(nil),                // 29: harness.v1.Output
-	(*FileInfo)(nil),              // 30: harness.v1.FileInfo
-	(*ChangeSet)(nil),             // 31: harness.v1.ChangeSet
-	(*Change)(nil),                // 32: harness.v1.Change
-	(*Conflict)(nil),              // 33: harness.v1.Conflict
-	(*Artifact)(nil),              // 34: harness.v1.Artifact
-	(*Usage)(nil),                 // 35: harness.v1.Usage
-	(*Decision)(nil),              // 36: harness.v1.Decision
-	(*Approval)(nil),              // 37: harness.v1.Approval
-	(*Event)(nil),                 // 38: harness.v1.Event
-	(*StepStarted)(nil),           // 39: harness.v1.StepStarted
-	(*OutputChunk)(nil),           // 40: harness.v1.OutputChunk
-	(*Capability)(nil),            // 41: harness.v1.Capability
-	(*OpenRequest)(nil),           // 42: harness.v1.OpenRequest
-	(*OpenResponse)(nil),          // 43: harness.v1.OpenResponse
-	(*SubmitRequest)(nil),         // 44: harness.v1.SubmitRequest
-	(*SubmitResponse)(nil),        // 45: harness.v1.SubmitResponse
-	(*WatchRequest)(nil),          // 46: harness.v1.WatchRequest
-	(*WatchResponse)(nil),         // 47: harness.v1.WatchResponse
-	(*DecideRequest)(nil),         // 48: harness.v1.DecideRequest
-	(*DecideResponse)(nil),        // 49: harness.v1.DecideResponse
-	(*CloseRequest)(nil),          // 50: harness.v1.CloseRequest
-	(*CloseResponse)(nil),         // 51: harness.v1.CloseResponse
-	nil,                           // 52: harness.v1.RunCommandArgs.EnvEntry
-	(*structpb.Struct)(nil),       // 53: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
+	(*ApplyArgs)(nil),             // 25: harness.v1.ApplyArgs
+	(*DiscardArgs)(nil),           // 26: harness.v1.DiscardArgs
+	(*StepResult)(nil),            // 27: harness.v1.StepResult
+	(*Exec)(nil),                  // 28: harness.v1.Exec
+	(*Connection)(nil),            // 29: harness.v1.Connection
+	(*Error)(nil),                 // 30: harness.v1.Error
+	(*Output)(nil),                // 31: harness.v1.Output
+	(*FileInfo)(nil),              // 32: harness.v1.FileInfo
+	(*ChangeSet)(nil),             // 33: harness.v1.ChangeSet
+	(*Change)(nil),                // 34: harness.v1.Change
+	(*Conflict)(nil),              // 35: harness.v1.Conflict
+	(*Artifact)(nil),              // 36: harness.v1.Artifact
+	(*Usage)(nil),                 // 37: harness.v1.Usage
+	(*Decision)(nil),              // 38: harness.v1.Decision
+	(*Approval)(nil),              // 39: harness.v1.Approval
+	(*Event)(nil),                 // 40: harness.v1.Event
+	(*StepStarted)(nil),           // 41: harness.v1.StepStarted
+	(*OutputChunk)(nil),           // 42: harness.v1.OutputChunk
+	(*Capability)(nil),            // 43: harness.v1.Capability
+	(*OpenRequest)(nil),           // 44: harness.v1.OpenRequest
+	(*OpenResponse)(nil),          // 45: harness.v1.OpenResponse
+	(*SubmitRequest)(nil),         // 46: harness.v1.SubmitRequest
+	(*SubmitResponse)(nil),        // 47: harness.v1.SubmitResponse
+	(*WatchRequest)(nil),          // 48: harness.v1.WatchRequest
+	(*WatchResponse)(nil),         // 49: harness.v1.WatchResponse
+	(*DecideRequest)(nil),         // 50: harness.v1.DecideRequest
+	(*DecideResponse)(nil),        // 51: harness.v1.DecideResponse
+	(*CloseRequest)(nil),          // 52: harness.v1.CloseRequest
+	(*CloseResponse)(nil),         // 53: harness.v1.CloseResponse
+	nil,                           // 54: harness.v1.RunCommandArgs.EnvEntry
+	(*structpb.Struct)(nil),       // 55: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 56: google.protobuf.Timestamp
 }
 var file_harness_v1_harness_proto_depIdxs = []int32{
-	53, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
+	55, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
 	12, // 1: harness.v1.Step.expect:type_name -> harness.v1.Expect
 	13, // 2: harness.v1.Step.safety:type_name -> harness.v1.Safety
 	1,  // 3: harness.v1.Step.mode:type_name -> harness.v1.Step.Mode
 	2,  // 4: harness.v1.Safety.network:type_name -> harness.v1.Safety.Network
 	3,  // 5: harness.v1.Safety.writes:type_name -> harness.v1.Safety.Writes
 	4,  // 6: harness.v1.WriteFileArgs.encoding:type_name -> harness.v1.WriteFileArgs.Encoding
-	52, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
+	54, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
 	0,  // 8: harness.v1.StepResult.status:type_name -> harness.v1.Status
-	28, // 9: harness.v1.StepResult.error:type_name -> harness.v1.Error
-	29, // 10: harness.v1.StepResult.output:type_name -> harness.v1.Output
-	30, // 11: harness.v1.StepResult.file:type_name -> harness.v1.FileInfo
-	31, // 12: harness.v1.StepResult.changes:type_name -> harness.v1.ChangeSet
-	34, // 13: harness.v1.StepResult.artifacts:type_name -> harness.v1.Artifact
-	35, // 14: harness.v1.StepResult.usage:type_name -> harness.v1.Usage
-	36, // 15: harness.v1.StepResult.decision:type_name -> harness.v1.Decision
-	37, // 16: harness.v1.StepResult.approval:type_name -> harness.v1.Approval
-	26, // 17: harness.v1.StepResult.execs:type_name -> harness.v1.Exec
-	27, // 18: harness.v1.StepResult.connections:type_name -> harness.v1.Connection
-	54, // 19: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
-	36, // 20: harness.v1.Exec.refused:type_name -> harness.v1.Decision
-	54, // 21: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
-	36, // 22: harness.v1.Connection.refused:type_name -> harness.v1.Decision
+	30, // 9: harness.v1.StepResult.error:type_name -> harness.v1.Error
+	31, // 10: harness.v1.StepResult.output:type_name -> harness.v1.Output
+	32, // 11: harness.v1.StepResult.file:type_name -> harness.v1.FileInfo
+	33, // 12: harness.v1.StepResult.changes:type_name -> harness.v1.ChangeSet
+	36, // 13: harness.v1.StepResult.artifacts:type_name -> harness.v1.Artifact
+	37, // 14: harness.v1.StepResult.usage:type_name -> harness.v1.Usage
+	38, // 15: harness.v1.StepResult.decision:type_name -> harness.v1.Decision
+	39, // 16: harness.v1.StepResult.approval:type_name -> harness.v1.Approval
+	28, // 17: harness.v1.StepResult.execs:type_name -> harness.v1.Exec
+	29, // 18: harness.v1.StepResult.connections:type_name -> harness.v1.Connection
+	56, // 19: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
+	38, // 20: harness.v1.Exec.refused:type_name -> harness.v1.Decision
+	56, // 21: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
+	38, // 22: harness.v1.Connection.refused:type_name -> harness.v1.Decision
 	5,  // 23: harness.v1.Error.kind:type_name -> harness.v1.Error.Kind
-	32, // 24: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
-	33, // 25: harness.v1.ChangeSet.conflicts:type_name -> harness.v1.Conflict
+	34, // 24: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
+	35, // 25: harness.v1.ChangeSet.conflicts:type_name -> harness.v1.Conflict
 	6,  // 26: harness.v1.Change.kind:type_name -> harness.v1.Change.Kind
 	7,  // 27: harness.v1.Change.type:type_name -> harness.v1.Change.Type
 	8,  // 28: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
-	36, // 29: harness.v1.Approval.decision:type_name -> harness.v1.Decision
-	54, // 30: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
-	54, // 31: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
-	54, // 32: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
-	39, // 33: harness.v1.Event.started:type_name -> harness.v1.StepStarted
-	40, // 34: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
-	25, // 35: harness.v1.Event.finished:type_name -> harness.v1.StepResult
-	37, // 36: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
-	48, // 37: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
-	36, // 38: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
+	38, // 29: harness.v1.Approval.decision:type_name -> harness.v1.Decision
+	56, // 30: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
+	56, // 31: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
+	56, // 32: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
+	41, // 33: harness.v1.Event.started:type_name -> harness.v1.StepStarted
+	42, // 34: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
+	27, // 35: harness.v1.Event.finished:type_name -> harness.v1.StepResult
+	39, // 36: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
+	50, // 37: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
+	38, // 38: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
 	13, // 39: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
-	41, // 40: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
+	43, // 40: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
 	11, // 41: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
-	25, // 42: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
-	38, // 43: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
+	27, // 42: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
+	40, // 43: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
 	9,  // 44: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
 	10, // 45: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
-	54, // 46: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
-	48, // 47: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
-	42, // 48: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
-	44, // 49: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
-	46, // 50: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
-	48, // 51: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
-	50, // 52: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
-	43, // 53: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
-	45, // 54: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
-	47, // 55: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
-	49, // 56: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
-	51, // 57: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
+	56, // 46: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
+	50, // 47: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
+	44, // 48: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
+	46, // 49: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
+	48, // 50: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
+	50, // 51: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
+	52, // 52: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
+	45, // 53: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
+	47, // 54: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
+	49, // 55: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
+	51, // 56: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
+	53, // 57: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
 	53, // [53:58] is the sub-list for method output_type
 	48, // [48:53] is the sub-list for method input_type
 	48, // [48:48] is the sub-list for extension type_name
@@ -4261,9 +4412,9 @@ func file_harness_v1_harness_proto_init() {
 		return
 	}
 	file_harness_v1_harness_proto_msgTypes[1].OneofWrappers = []any{}
-	file_harness_v1_harness_proto_msgTypes[14].OneofWrappers = []any{}
-	file_harness_v1_harness_proto_msgTypes[15].OneofWrappers = []any{}
-	file_harness_v1_harness_proto_msgTypes[27].OneofWrappers = []any{
+	file_harness_v1_harness_proto_msgTypes[16].OneofWrappers = []any{}
+	file_harness_v1_harness_proto_msgTypes[17].OneofWrappers = []any{}
+	file_harness_v1_harness_proto_msgTypes[29].OneofWrappers = []any{
 		(*Event_Started)(nil),
 		(*Event_Output)(nil),
 		(*Event_Finished)(nil),
@@ -4276,7 +4427,7 @@ func file_harness_v1_harness_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_v1_harness_proto_rawDesc), len(file_harness_v1_harness_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   42,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,9 +24,17 @@ func prepare() (family, error) {
 }
 
 // enter lays the step's workspace and makes the tree of commands the root.
-func (t *tree) enter(upper, work string, hide []string) error {
-	if upper != "" {
-		if err := overlay(outside+t.workspace, outside+upper, outside+work, inside+t.workspace); err != nil {
+func (t *tree) enter(s Step) error {
+	if s.Upper != "" || len(s.Lower) > 0 {
+		var lower []string
+		for _, d := range append(s.Lower, t.workspace) {
+			lower = append(lower, outside+d)
+		}
+		var upper []string
+		if s.Upper != "" {
+			upper = []string{outside + s.Upper, outside + s.Work}
+		}
+		if err := overlay(lower, upper, inside+t.workspace); err != nil {
 			return fmt.Errorf("the overlay over the workspace: %w", err)
 		}
 		for _, h := range t.hide {
@@ -35,7 +43,7 @@ func (t *tree) enter(upper, work string, hide []string) error {
 			}
 		}
 	}
-	for _, h := range hide {
+	for _, h := range s.Hide {
 		if err := t.cover(h); err != nil {
 			return fmt.Errorf("hiding %s: %w", h, err)
 		}

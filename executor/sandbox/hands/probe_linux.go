@@ -46,7 +46,7 @@ func (t *tree) tryOverlay(s Setup) []Capability {
 		_, err = prepare()
 	}
 	if err == nil {
-		err = t.enter(upper, work, nil)
+		err = t.enter(Step{Upper: upper, Work: work})
 	}
 	if err != nil {
 		c.Enforced, c.Detail = false, err.Error()+"; the state folder must be on a file system that can hold an overlay's upper layer, such as ext4, xfs, btrfs or tmpfs"
@@ -59,7 +59,7 @@ func (t *tree) tryConfined() []Capability {
 	sec, nnp := Capability{Name: "seccomp"}, Capability{Name: "no_new_privs"}
 	_, err := prepare()
 	if err == nil {
-		err = t.enter("", "", nil)
+		err = t.enter(Step{Upper: "", Work: ""})
 	}
 	if err == nil {
 		err = t.confine(false)

@@ -191,7 +191,7 @@ func (t *tree) thread(ready chan<- *worker) {
 func (t *tree) work(j job) (end ended) {
 	defer close(j.started)
 	s := j.step
-	if end.err = t.enter(s.Upper, s.Work, s.Hide); end.err != nil {
+	if end.err = t.enter(s); end.err != nil {
 		return end
 	}
 	if end.err = unix.Chdir(s.Dir); end.err != nil {

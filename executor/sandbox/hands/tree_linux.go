@@ -194,7 +194,7 @@ func (t *tree) cache(state, name, path string) error {
 	if err := place(path); err != nil {
 		return err
 	}
-	return overlay(outside+path, upper, work, inside+path)
+	return overlay([]string{outside + path}, []string{upper, work}, inside+path)
 }
 
 // conceal puts nothing over what is at a path, if anything is.
@@ -243,17 +243,22 @@ func (t *tree) cover(path string) error {
 }
 
 // overlay names its layers by descriptor: no path needs escaping, and none shows in mountinfo.
-func overlay(lower, upper, work, at string) error {
-	names := make([]any, 0, 3)
-	for _, d := range []string{lower, upper, work} {
+// Without the upper folder and its work folder it is read-only.
+func overlay(lower, upper []string, at string) error {
+	var names []string
+	for _, d := range append(lower[:len(lower):len(lower)], upper...) {
 		fd, err := unix.Open(d, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return fmt.Errorf("%s: %w", strings.TrimPrefix(d, outside), err)
 		}
 		defer unix.Close(fd)
-		names = append(names, fd)
+		names = append(names, "/proc/self/fd/"+strconv.Itoa(fd))
 	}
-	opts := fmt.Sprintf("lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d,userxattr", names...)
+	n := len(lower)
+	opts := "userxattr,lowerdir=" + strings.Join(names[:n], ":")
+	if len(upper) == 2 {
+		opts += ",upperdir=" + names[n] + ",workdir=" + names[n+1]
+	}
 	return unix.Mount("overlay", at, "overlay", unix.MS_NOSUID|unix.MS_NODEV, opts)
 }
 

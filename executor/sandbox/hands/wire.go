@@ -47,6 +47,7 @@ type Capability struct {
 type Step struct {
 	Argv, Env            []string
 	Dir, Upper, Work     string
+	Lower                []string // between Upper and the workspace, the newest first
 	Timeout, CPU         time.Duration
 	Memory, FileSize     uint64
 	Disk                 uint64 // bytes in the overlay's upper folder

@@ -15,6 +15,7 @@ import (
 	"harness/planner/model"
 	"harness/planner/notes"
 	"harness/planner/session"
+	"harness/planner/view"
 )
 
 const defaultCheckRounds = 3
@@ -111,7 +112,7 @@ func (r *run) judge() (bool, error) {
 		return true, err
 	}
 	r.spent.Steps++
-	r.note(result)
+	r.note(step, result)
 	if err := r.emit("item.completed", map[string]any{"item": item(step, result), "check": true}); err != nil {
 		return true, err
 	}
@@ -142,10 +143,11 @@ func (r *run) judge() (bool, error) {
 		return true, &stop{"check_red", 54, fmt.Sprintf("the check %q is still red after %d rounds", r.Check.Cmd, rounds)}
 	}
 	report, _ := describe(result)
-	return false, r.say(model.Message{Role: model.User, Text: fmt.Sprintf("The check %q is red:\n%s", r.Check.Cmd, tail(report, 12_000))})
+	return false, r.tell(fmt.Sprintf("The check %q is red:\n%s", r.Check.Cmd, tail(report, 12_000)))
 }
 
 func (r *run) checked(verdict string, result *v1.StepResult, failing []string) error {
+	r.facts.check = verdict
 	e := map[string]any{"verdict": verdict, "cmd": r.Check.Cmd, "failing": failing}
 	if result != nil {
 		e["exit_code"] = result.GetExitCode()
@@ -188,9 +190,18 @@ func (r *run) resume() error {
 		case "item.started", "item.completed":
 			var d struct {
 				CallID string `json:"call_id"`
-				Item   struct{ Step, Result json.RawMessage }
+				Item   struct {
+					Step, Result json.RawMessage
+					Plan         []planItem
+				}
 			}
-			if err := json.Unmarshal(e.Data, &d); err != nil || d.Item.Step == nil {
+			if err := json.Unmarshal(e.Data, &d); err != nil {
+				continue
+			}
+			if d.Item.Plan != nil {
+				r.facts.plan = d.Item.Plan
+			}
+			if d.Item.Step == nil {
 				continue
 			}
 			step, result := new(v1.Step), new(v1.StepResult)
@@ -202,20 +213,30 @@ func (r *run) resume() error {
 			}
 			if d.Item.Result != nil && protojson.Unmarshal(d.Item.Result, result) == nil {
 				results[step.StepId] = result
-				r.note(result)
+				r.note(step, result)
 			}
 		case "check.completed":
 			var d struct{ Verdict string }
-			if json.Unmarshal(e.Data, &d) == nil && d.Verdict == judge.Proven {
+			if json.Unmarshal(e.Data, &d) != nil {
+				continue
+			}
+			r.facts.check = d.Verdict
+			if d.Verdict == judge.Proven {
 				r.changed = false
 			}
+		case contextFolded:
+			var f view.Fold
+			if err := json.Unmarshal(e.Data, &f); err != nil {
+				return fmt.Errorf("event %d of the session is damaged: %w", e.Seq, err)
+			}
+			r.view.Apply(f)
 		}
 	}
 	told := func(err error) error {
 		if err != nil || note == "" {
 			return err
 		}
-		return r.say(model.Message{Role: model.User, Text: note})
+		return r.tell(note)
 	}
 	if len(pending) == 0 {
 		return told(nil)
@@ -230,7 +251,7 @@ func (r *run) resume() error {
 					return gone
 				}
 				if x.result != nil {
-					r.note(x.result)
+					r.note(x.step, x.result)
 					if err := r.emit("item.completed", map[string]any{"item": item(x.step, x.result), "call_id": c.ID}); err != nil {
 						return err
 					}

@@ -35,6 +35,7 @@ type Config struct {
 	Safety    *v1.Safety      // of every step; can only narrow
 	Notes     string          // the user's own
 	FromSeq   uint64          // the first event of the session that this run may cause
+	Small     model.Model     // makes summaries; nil: Model does
 	Fallback  model.Model     // goes on where Model is out; may be nil
 	Steer     <-chan string   // messages typed while it works
 	Interrupt <-chan struct{} // ends what is going on now, not the run
@@ -68,7 +69,8 @@ type run struct {
 	everChanged bool
 	rounds      int // red checks so far
 	repeats     repeats
-	denials     int               // since the last change
+	denials     int // since the last change
+	facts       facts
 	refused     map[string]int    // denied call → how often it was made
 	odd         int               // replies in a row that were empty or cut
 	tests       map[string]string // path → what happened to it
@@ -89,7 +91,7 @@ func (s *stop) Error() string { return s.reason + ": " + s.text }
 // Run works on a task until it is done or stopped. The error is one of the
 // planner's own, such as a log that cannot be written; how the task ended is in the report.
 func Run(ctx context.Context, c Config) (Report, error) {
-	r := &run{Config: c, ctx: ctx, tools: tools(), warned: map[budget.Reason]bool{}, tests: map[string]string{}, made: map[string]bool{}, refused: map[string]int{}}
+	r := &run{Config: c, ctx: ctx, tools: tools(), facts: facts{files: map[string]string{}}, warned: map[budget.Reason]bool{}, tests: map[string]string{}, made: map[string]bool{}, refused: map[string]int{}}
 	r.spent.Began = time.Now()
 	if c.Limits.MaxTime > 0 {
 		var cancel context.CancelFunc
@@ -112,6 +114,9 @@ func (r *run) loop() error {
 			return err
 		}
 		if err := r.steer(); err != nil {
+			return err
+		}
+		if err := r.fit(); err != nil {
 			return err
 		}
 		reply, err := r.turn()
@@ -140,10 +145,10 @@ func (r *run) loop() error {
 
 // start gives the model the task, in a new session, or what the log holds and the new message.
 func (r *run) start() error {
-	r.view = view.New(r.Model.Info().ContextWindow)
 	if err := r.find(); err != nil {
 		return err
 	}
+	r.view = view.New(r.Model.Info().ContextWindow, len(r.system)+sizeOf(r.tools))
 	if err := r.resume(); err != nil {
 		return err
 	}
@@ -166,6 +171,11 @@ func (r *run) say(m model.Message) error {
 	return nil
 }
 
+// tell is say in the harness's own words, which are not a person's.
+func (r *run) tell(text string) error {
+	return r.say(model.Message{Role: model.User, Text: text, Harness: true})
+}
+
 // emit logs an event, then shows it.
 func (r *run) emit(typ string, data any) error {
 	e, err := r.Session.Append(typ, data)
@@ -178,11 +188,7 @@ func (r *run) emit(typ string, data any) error {
 
 func (r *run) limits() error {
 	if reason, text := r.Limits.Struck(r.spent); reason != "" {
-		exit := map[budget.Reason]int{budget.TimeLimit: 56, budget.TokenLimit: 57, budget.BudgetLimit: 57}[reason]
-		if exit == 0 {
-			exit = 53
-		}
-		return &stop{string(reason), exit, text}
+		return limit(reason, text)
 	}
 	for reason, text := range r.Limits.Near(r.spent) {
 		if !r.warned[reason] {
@@ -193,6 +199,15 @@ func (r *run) limits() error {
 		}
 	}
 	return nil
+}
+
+// limit ends the run at a limit.
+func limit(reason budget.Reason, text string) *stop {
+	exit := map[budget.Reason]int{budget.TimeLimit: 56, budget.TokenLimit: 57, budget.BudgetLimit: 57}[reason]
+	if exit == 0 {
+		exit = 53
+	}
+	return &stop{string(reason), exit, text}
 }
 
 // steer takes what the user typed meanwhile into the conversation.

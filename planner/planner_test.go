@@ -45,7 +45,8 @@ type fake struct {
 	done    map[string]*v1.StepResult
 	writes  int
 	denying bool
-	lost    bool // the connection ends with the first write
+	text    string // of what is read
+	lost    bool   // the connection ends with the first write
 }
 
 func (f *fake) Watch(ctx context.Context, q *v1.WatchRequest, _ func(*v1.Event) error) error {
@@ -60,7 +61,7 @@ func (f *fake) Submit(_ context.Context, s *v1.Step) (*v1.StepResult, error) {
 	if f.lost && s.Action == contract.WriteFile {
 		return nil, errors.New("write: broken pipe")
 	}
-	r := &v1.StepResult{StepId: s.StepId, SessionId: s.SessionId, Action: s.Action, Status: v1.Status_ok, Output: &v1.Output{}}
+	r := &v1.StepResult{StepId: s.StepId, SessionId: s.SessionId, Action: s.Action, Status: v1.Status_ok, Output: &v1.Output{Text: f.text}}
 	switch {
 	case s.Action == contract.WriteFile && f.denying:
 		r.Status, r.Error = v1.Status_denied, &v1.Error{Kind: v1.Error_denied, Message: "no"}

@@ -65,5 +65,5 @@ func (r *run) assess(list []*call) error {
 		return &stop{"repeating", 1, "the model keeps making the same call"}
 	}
 	r.repeats.told = true
-	return r.say(model.Message{Role: model.User, Text: fmt.Sprintf("You made the same call %d times with the same result. Do something else, or say what is missing.", maxRepeats)})
+	return r.tell(fmt.Sprintf("You made the same call %d times with the same result. Do something else, or say what is missing.", maxRepeats))
 }

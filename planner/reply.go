@@ -19,7 +19,9 @@ const (
 // accept puts a reply into the log, counts it, and heeds why it ended. It gives
 // nil where the model was told to try again.
 func (r *run) accept(reply *model.Reply) (*model.Reply, error) {
+	r.spent.Turns++
 	r.spent.Add(reply.Usage, r.Model.Info())
+	r.view.Measure(reply.Usage.InputTokens)
 	m := &reply.Message
 	refused := reply.Stop == model.Refusal || reply.Stop == model.Filtered
 	if refused {
@@ -40,7 +42,8 @@ func (r *run) accept(reply *model.Reply) (*model.Reply, error) {
 		}
 	}
 	if err := r.emit("turn.completed", map[string]any{"usage": map[string]any{"input_tokens": reply.Usage.InputTokens,
-		"cached_input_tokens": reply.Usage.CachedInputTokens, "output_tokens": reply.Usage.OutputTokens, "cost_usd": r.Model.Info().Cost(reply.Usage)},
+		"cached_input_tokens": reply.Usage.CachedInputTokens, "output_tokens": reply.Usage.OutputTokens,
+		"cache_write_tokens": reply.Usage.CacheWriteTokens, "reasoning_tokens": reply.Usage.ReasoningTokens, "cost_usd": r.Model.Info().Cost(reply.Usage)},
 		"stop": reply.Stop, "stop_reason": reply.Reason}); err != nil {
 		return nil, err
 	}
@@ -67,9 +70,9 @@ func (r *run) heed(reply *model.Reply, blank bool) (*model.Reply, error) {
 	case len(reply.Message.Calls) > 0: // act tells of the call that was cut
 		return reply, nil
 	case cut:
-		return nil, r.say(model.Message{Role: model.User, Text: toldCut})
+		return nil, r.tell(toldCut)
 	}
-	return nil, r.say(model.Message{Role: model.User, Text: toldEmpty})
+	return nil, r.tell(toldEmpty)
 }
 
 // refusal ends the run with the model's own words, if it gave any.

@@ -40,6 +40,7 @@ type call struct {
 	model.ToolCall
 	step   *v1.Step
 	result *v1.StepResult
+	text   string // the result of a tool that is no step
 	err    error
 }
 
@@ -74,6 +75,10 @@ func (r *run) parse(c model.ToolCall) *call {
 		x.err = errors.New("the arguments are not a JSON object, perhaps cut off; send the call again, whole")
 		return x
 	}
+	if c.Name == updatePlan {
+		x.text, x.err = r.planned(c.Args)
+		return x
+	}
 	x.step = r.step(c.Name, nil)
 	x.step.Args = args
 	if _, err := contract.Validate(x.step); err != nil {
@@ -92,7 +97,11 @@ func (r *run) act(calls []model.ToolCall, cut bool) error {
 			list[i] = &call{ToolCall: c, err: errors.New(toldCall)}
 			continue
 		}
-		list[i] = r.parse(c)
+		if list[i] = r.parse(c); c.Name == updatePlan && list[i].err == nil {
+			if err := r.emit("item.completed", map[string]any{"item": map[string]any{"type": "plan", "plan": r.facts.plan}, "call_id": c.ID}); err != nil {
+				return err
+			}
+		}
 	}
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	defer cancel(nil)
@@ -154,7 +163,7 @@ func (r *run) perform(ctx context.Context, list []*call) error {
 			continue
 		}
 		r.spent.Steps++
-		r.note(c.result)
+		r.note(c.step, c.result)
 		if err := r.emit("item.completed", map[string]any{"item": item(c.step, c.result), "call_id": c.ID}); err != nil {
 			return err
 		}
@@ -248,9 +257,14 @@ func (r *run) cancel(step *v1.Step) (*v1.StepResult, error) {
 const cancelPause = 20 * time.Millisecond
 
 // note keeps what the end of the run needs to know of a result.
-func (r *run) note(result *v1.StepResult) {
+func (r *run) note(step *v1.Step, result *v1.StepResult) {
+	if result.Status == v1.Status_denied {
+		args, _ := step.GetArgs().MarshalJSON()
+		r.facts.denies(strings.ToValidUTF8(fmt.Sprintf("%s %.200s (%s)", step.Action, args, contract.FromProto(result.Error)), ""))
+	}
 	for _, c := range result.GetChanges().GetChanges() {
 		r.changed, r.everChanged = true, true
+		r.facts.files[c.Path] = c.Kind.String()
 		if c.Kind == v1.Change_created {
 			r.made[c.Path] = true
 		}
@@ -266,6 +280,8 @@ func (c *call) forModel() model.ToolResult {
 	switch {
 	case c.result != nil:
 		t.Text, t.IsError = describe(c.result)
+	case c.text != "":
+		t.Text = c.text
 	case c.err != nil:
 		t.Text, t.IsError = "error: "+c.err.Error(), true
 	default:

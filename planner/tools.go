@@ -27,12 +27,20 @@ var offered = []struct{ action, about string }{
 
 // tools are made from the contract, so that what the model may send is what the executor takes.
 func tools() []model.Tool {
-	list := make([]model.Tool, 0, len(offered))
+	list := make([]model.Tool, 0, len(offered)+1)
 	for _, o := range offered {
 		md, required := contract.Schema(o.action)
 		list = append(list, model.Tool{Name: o.action, Description: o.about, Schema: schema(md, required)})
 	}
-	return list
+	return append(list, planTool)
+}
+
+// sizeOf is how many bytes of each request the tools are.
+func sizeOf(tools []model.Tool) (n int) {
+	for _, t := range tools {
+		n += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	return n
 }
 
 func schema(md protoreflect.MessageDescriptor, required []string) json.RawMessage {

@@ -17,9 +17,13 @@ func (r *run) turn() (*model.Reply, error) {
 		return nil, err
 	}
 	for {
+		most, reason, text := r.Limits.Reserve(r.spent, r.view.Tokens(), r.Model.Info())
+		if reason != "" {
+			return nil, limit(reason, text)
+		}
 		ctx, cancel := context.WithCancelCause(r.ctx)
 		stopWatch := r.onInterrupt(func() { cancel(errInterrupted) })
-		reply, err := model.Complete(ctx, r.Model, &model.Request{System: r.system, Messages: r.view.Messages(), Tools: r.tools},
+		reply, err := model.Complete(ctx, r.Model, &model.Request{System: r.system, Messages: r.view.Messages(), Tools: r.tools, MaxTokens: most},
 			func(d model.Delta) { r.Surface.Delta(d.Text, d.Reasoning) },
 			func(e *model.Error, wait time.Duration, attempt int) {
 				r.emit("error", map[string]any{"message": e.Error(), "retry_in_s": wait.Seconds(), "attempt": attempt})
@@ -50,13 +54,15 @@ func (r *run) failed(err error) error {
 	var me *model.Error
 	typed := errors.As(err, &me)
 	switch {
-	case typed && me.Kind == model.Context && r.view.Shrink():
-		return nil
+	case typed && me.Kind == model.Context:
+		if f, ok := r.view.Shrink(); ok {
+			return r.fold(f)
+		}
 	case typed && me.Retryable() && r.Fallback != nil && r.Model != r.Fallback:
 		text := fmt.Sprintf("%s is out (%v); %s goes on", r.Model.Name(), err, r.Fallback.Name())
 		r.Model = r.Fallback
 		r.view.Fit(r.Model.Info().ContextWindow)
-		return r.emit("warning", map[string]any{"message": text})
+		return errors.Join(r.emit("warning", map[string]any{"message": text}), r.fit())
 	}
 	r.emit("turn.failed", map[string]any{"error": err.Error()})
 	switch {
@@ -91,7 +97,7 @@ func (r *run) interrupted() error {
 		return &stop{"interrupted", 130, "interrupted by the user"}
 	}
 	if strings.TrimSpace(text) == "" {
-		text = "I interrupted you. Go on."
+		return r.tell("I interrupted you. Go on.")
 	}
 	return r.say(model.Message{Role: model.User, Text: text})
 }

@@ -13,6 +13,7 @@ import (
 type config struct {
 	Model         string  `toml:"model"`
 	FallbackModel string  `toml:"fallback_model"`
+	SmallModel    string  `toml:"small_model"`
 	Check         string  `toml:"check"`
 	MaxTurns      int     `toml:"max_turns"`
 	MaxTime       string  `toml:"max_time"`

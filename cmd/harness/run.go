@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type runCmd struct {
 	Dir       string   `short:"C" name:"cd" default:"." help:"Work in this folder." placeholder:"DIR"`
 	Model     string   `short:"m" help:"provider/model, as anthropic/claude-sonnet-4-5." placeholder:"MODEL"`
 	Fallback  string   `name:"fallback-model" help:"The model that goes on where the first is out." placeholder:"MODEL"`
+	Small     string   `name:"small-model" help:"The model that makes summaries." placeholder:"MODEL"`
 	Continue  bool     `short:"c" help:"Go on with this folder's last session."`
 	Resume    string   `short:"r" help:"Go on with a session." placeholder:"ID"`
 	Fork      string   `help:"Begin a session from another one, at its end or at a step." placeholder:"ID[:STEP]"`
@@ -50,7 +52,8 @@ type runCmd struct {
 	Yes       bool     `help:"Answer every question of the policy with yes; what is denied stays denied."`
 
 	plan    *demoPlan   // of the demo
-	second  model.Model // that goes on where the first is out
+	second  model.Model // goes on where the first is out
+	third   model.Model // makes summaries
 	from    string      // the session that this one is a fork of
 	without []string    // and its steps that this one leaves out
 }
@@ -82,14 +85,18 @@ func (c *runCmd) Run() error {
 	if closer, ok := m.(io.Closer); ok {
 		defer closer.Close()
 	}
-	if c.Fallback == "" {
-		c.Fallback = cfg.FallbackModel
-	}
-	if c.Fallback != "" {
-		if c.second, err = providers.Resolve(c.Fallback, os.Getenv); err != nil {
+	for _, o := range []struct {
+		flag, set string
+		to        *model.Model
+	}{{c.Fallback, cfg.FallbackModel, &c.second}, {c.Small, cfg.SmallModel, &c.third}} {
+		name := cmp.Or(o.flag, o.set)
+		if name == "" {
+			continue
+		}
+		if *o.to, err = providers.Resolve(name, os.Getenv); err != nil {
 			return err
 		}
-		if closer, ok := c.second.(io.Closer); ok {
+		if closer, ok := (*o.to).(io.Closer); ok {
 			defer closer.Close()
 		}
 	}
@@ -197,7 +204,7 @@ func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg
 	surface := c.surface()
 	interrupt := make(chan struct{}, 1)
 	go interrupts(ctx, interrupt, cancel)
-	report, err := planner.Run(ctx, planner.Config{Executor: x, Model: m, Fallback: c.second, Session: s, Surface: surface, Workspace: opened.Workspace,
+	report, err := planner.Run(ctx, planner.Config{Executor: x, Model: m, Fallback: c.second, Small: c.third, Session: s, Surface: surface, Workspace: opened.Workspace,
 		Task: task, Limits: limits, Check: check, Notes: userNotes(), FromSeq: opened.LastSeq + 1, Interrupt: interrupt})
 	if err != nil {
 		return err

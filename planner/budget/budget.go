@@ -36,13 +36,43 @@ type Spent struct {
 	Began        time.Time
 }
 
-// Add counts one reply.
+// Add counts the usage of one request.
 func (s *Spent) Add(u model.Usage, info model.Info) {
-	s.Turns++
 	s.Usage.InputTokens += u.InputTokens
 	s.Usage.CachedInputTokens += u.CachedInputTokens
+	s.Usage.CacheWriteTokens += u.CacheWriteTokens
 	s.Usage.OutputTokens += u.OutputTokens
+	s.Usage.ReasoningTokens += u.ReasoningTokens
 	s.CostUSD += info.Cost(u)
+}
+
+// minReply is the smallest reply that is worth a request, in tokens.
+const minReply = 256
+
+// Reserve is how many tokens a reply may have so that a request of so many
+// stays within the limits, at the highest price that it may have; 0 is any
+// number. A reason says that there is no room for the request.
+func (l Limits) Reserve(s Spent, input int, info model.Info) (most int, reason Reason, text string) {
+	if l.MaxTokens > 0 {
+		most = l.MaxTokens - s.Usage.InputTokens - s.Usage.OutputTokens - input
+		if most < minReply {
+			return 0, TokenLimit, fmt.Sprintf("%d of %d tokens are used, and the next request needs about %d", s.Usage.InputTokens+s.Usage.OutputTokens, l.MaxTokens, input+minReply)
+		}
+	}
+	if l.MaxBudgetUSD > 0 && info.Output > 0 {
+		first := float64(input) * max(info.Input, info.CacheWrite) / 1e6
+		n := int((l.MaxBudgetUSD - s.CostUSD - first) * 1e6 / info.Output)
+		if n < minReply {
+			return 0, BudgetLimit, fmt.Sprintf("$%.4f of $%.4f are spent, and the next request may cost $%.4f", s.CostUSD, l.MaxBudgetUSD, first+minReply*info.Output/1e6)
+		}
+		if most == 0 || n < most {
+			most = n
+		}
+	}
+	if info.MaxOutput > 0 && most > info.MaxOutput {
+		most = 0
+	}
+	return most, "", ""
 }
 
 // parts is each limit with the share of it that is used.

@@ -25,11 +25,17 @@ type Model interface {
 type Info struct {
 	ContextWindow, MaxOutput   int
 	Input, CachedInput, Output float64
+	CacheWrite                 float64 // of input that goes into the cache; 0: the price of input
 }
 
 // Cost of a usage in USD.
 func (i Info) Cost(u Usage) float64 {
-	return (float64(u.InputTokens-u.CachedInputTokens)*i.Input + float64(u.CachedInputTokens)*i.CachedInput + float64(u.OutputTokens)*i.Output) / 1e6
+	write := i.CacheWrite
+	if write == 0 {
+		write = i.Input
+	}
+	plain := u.InputTokens - u.CachedInputTokens - u.CacheWriteTokens
+	return (float64(plain)*i.Input + float64(u.CachedInputTokens)*i.CachedInput + float64(u.CacheWriteTokens)*write + float64(u.OutputTokens)*i.Output) / 1e6
 }
 
 type Request struct {
@@ -57,6 +63,8 @@ type Message struct {
 	// Opaque is what a provider needs back unchanged (thinking signatures,
 	// reasoning items); only the provider that wrote it reads it.
 	Opaque map[string]json.RawMessage `json:"opaque,omitempty"`
+	// Harness marks words that are the harness's own, not a person's.
+	Harness bool `json:"harness,omitempty"`
 }
 
 type Tool struct {
@@ -87,7 +95,9 @@ type Delta struct {
 type Usage struct {
 	InputTokens       int `json:"input_tokens"` // with the cached ones
 	CachedInputTokens int `json:"cached_input_tokens"`
-	OutputTokens      int `json:"output_tokens"` // with reasoning
+	CacheWriteTokens  int `json:"cache_write_tokens,omitempty"` // of the input, put into the cache
+	OutputTokens      int `json:"output_tokens"`                // with reasoning
+	ReasoningTokens   int `json:"reasoning_tokens,omitempty"`   // of the output
 }
 
 // Stop is why a reply ended.

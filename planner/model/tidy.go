@@ -1,73 +1,129 @@
 package model
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"strconv"
 	"strings"
 )
 
-// Tidy makes messages that every provider takes: the first is the user's, none
-// is empty or blank, no two of the user in a row, names have the form that
-// names of tools have, every call has a result and no result is without its call.
+// Tidy makes messages that every provider takes: the first and the last are not
+// the assistant's, none is empty or blank, roles alternate, names and ids have
+// the form that they need, no id is there twice, arguments are an object, every
+// call has a result and no result is without its call.
 func Tidy(messages []Message) []Message {
-	var out []Message
-	for i, m := range messages {
-		if strings.TrimSpace(m.Text) == "" {
-			m.Text = ""
-		}
-		if m.Role == ToolRole {
-			if len(out) == 0 || len(out[len(out)-1].Calls) == 0 {
-				continue
-			}
-			m.Results = matching(out[len(out)-1].Calls, m.Results)
-		}
-		if m.Text == "" && len(m.Calls) == 0 && len(m.Results) == 0 {
-			continue
-		}
-		if len(out) == 0 && m.Role != User {
-			out = append(out, Message{Role: User, Text: "(the beginning is left out)"})
-		}
-		if n := len(out); n > 0 && m.Role == User && out[n-1].Role == User {
-			out[n-1].Text += "\n\n" + m.Text
-			continue
-		}
-		m.Calls = named(m.Calls)
-		out = append(out, m)
-		if len(m.Calls) > 0 && (i+1 == len(messages) || messages[i+1].Role != ToolRole) {
-			out = append(out, Message{Role: ToolRole, Results: matching(m.Calls, nil)})
-		}
+	t := tidier{ids: map[string]bool{}}
+	for _, m := range messages {
+		t.add(m)
 	}
-	return out
+	t.close()
+	if n := len(t.out); n == 0 || t.out[n-1].Role == Assistant {
+		t.words(User, "(go on)")
+	}
+	return t.out
 }
 
-func matching(calls []ToolCall, results []ToolResult) []ToolResult {
+// tidier has the messages so far; open are the calls of the last one as they
+// were before they got their new ids.
+type tidier struct {
+	out  []Message
+	open []ToolCall
+	ids  map[string]bool
+}
+
+func (t *tidier) add(m Message) {
+	if strings.TrimSpace(m.Text) == "" {
+		m.Text = ""
+	}
+	if m.Role == ToolRole {
+		t.answer(m.Results)
+		return
+	}
+	if m.Text == "" && len(m.Calls) == 0 {
+		return
+	}
+	t.close()
+	if m.Role != Assistant {
+		t.words(User, m.Text)
+		return
+	}
+	if len(t.out) == 0 {
+		t.words(User, "(the beginning is left out)")
+	}
+	m.Calls, t.open = t.named(m.Calls), m.Calls
+	if last := &t.out[len(t.out)-1]; last.Role == Assistant { // it has no calls
+		m.Text = strings.Trim(last.Text+"\n\n"+m.Text, "\n")
+		*last = m
+		return
+	}
+	t.out = append(t.out, m)
+}
+
+// words are a message, or more of the last one where it is of the same role.
+func (t *tidier) words(role Role, text string) {
+	if n := len(t.out); n > 0 && t.out[n-1].Role == role {
+		t.out[n-1].Text += "\n\n" + text
+		return
+	}
+	if text != "" {
+		t.out = append(t.out, Message{Role: role, Text: text})
+	}
+}
+
+// close gives calls that have no results yet some.
+func (t *tidier) close() {
+	if len(t.open) > 0 {
+		t.answer(nil)
+	}
+}
+
+// answer puts a result for each open call; others have no place.
+func (t *tidier) answer(results []ToolResult) {
+	if len(t.open) == 0 {
+		return
+	}
+	calls := t.out[len(t.out)-1].Calls
 	list := make([]ToolResult, len(calls))
+	taken := make([]bool, len(results))
 	for i, c := range calls {
-		list[i] = ToolResult{CallID: c.ID, Name: c.Name, Text: "no result", IsError: true}
-		for _, r := range results {
-			if r.CallID == c.ID {
-				list[i] = r
+		list[i] = ToolResult{Text: "no result", IsError: true}
+		for j, r := range results {
+			if !taken[j] && r.CallID == t.open[i].ID {
+				list[i], taken[j] = r, true
+				break
 			}
 		}
+		list[i].CallID, list[i].Name = c.ID, c.Name
 		if strings.TrimSpace(list[i].Text) == "" {
 			list[i].Text = "(empty)"
 		}
 	}
-	return list
+	t.out = append(t.out, Message{Role: ToolRole, Results: list})
+	t.open = nil
 }
 
-// named is calls with arguments that are JSON and names that a provider takes
-// back; a model may have made up others.
-func named(calls []ToolCall) []ToolCall {
+// named is calls with arguments, names and ids that a provider takes back; a
+// model or another provider may have made up others.
+func (t *tidier) named(calls []ToolCall) []ToolCall {
 	out := make([]ToolCall, len(calls))
 	for i, c := range calls {
-		c.Name = Plain(c.Name)
-		if !json.Valid(c.Args) {
+		c.Name, c.ID = Plain(c.Name), Plain(c.ID)
+		for n, id := 2, c.ID; t.ids[c.ID]; n++ {
+			c.ID = id[:min(len(id), 56)] + "_" + strconv.Itoa(n)
+		}
+		t.ids[c.ID] = true
+		if !object(c.Args) {
 			c.Args = json.RawMessage("{}")
 		}
 		out[i] = c
 	}
 	return out
+}
+
+func object(args json.RawMessage) bool {
+	trimmed := bytes.TrimSpace(args)
+	return len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(trimmed)
 }
 
 // Plain is a name or id of at most 64 letters, digits, _ and -.

@@ -1,8 +1,9 @@
 // Package view is what the model sees of the log. The log is whole and never
-// rewritten; the view folds old results to a line and drops old turns behind a
-// note when it grows over its budget. It folds in batches, so that its beginning
-// stays the same from turn to turn and the provider's cache holds, and it never
-// parts a call from its result.
+// rewritten; the view folds old results to a line and leaves old turns out
+// behind a note when it grows over its budget. Each folding is decided once,
+// logged, and applied, so that the same log gives the same view. Between two
+// foldings the view only grows at its end, so that the provider's cache holds.
+// A call is never parted from its result, and the task stays as it was given.
 package view
 
 import (
@@ -12,56 +13,74 @@ import (
 	"harness/planner/model"
 )
 
-// Sizes, in bytes of text; a token is about four.
 const (
-	bytesPerToken = 4
-	keepLast      = 8 // messages that are never folded
+	firstRatio = 4.0  // bytes of text a token, until the provider's usage says better
+	share      = 0.6  // of the context that the conversation may fill: the rest is for tools, notes and the reply
+	after      = 0.55 // of that, what is left after a folding
 )
 
 // View holds the messages of one conversation.
 type View struct {
-	budget   int // bytes
-	messages []model.Message
-	size     int
-	folded   int // messages before this one have folded results
-	dropped  int // messages left out so far
+	tokens   int // of the context
+	ratio    float64
+	overhead int             // bytes of each request that are no messages
+	out      []model.Message // task, note if there is one, the rest
+	head     int             // how many of out are task and note
+	size     int             // bytes of out
+	folded   int             // results of the messages before this number are folded; the task is number 0
+	dropped  int             // messages after the task that are left out
+	said     []string        // what a person said in those
+	reads    map[string]read
 }
 
-// New makes a view for a context of so many tokens.
-func New(tokens int) *View {
-	v := &View{}
+// New makes a view for a context of so many tokens, 0 where it is not known.
+// overhead is the size of what goes with every request: system prompt and tools.
+func New(tokens, overhead int) *View {
+	v := &View{ratio: firstRatio, overhead: overhead, reads: map[string]read{}}
 	v.Fit(tokens)
 	return v
 }
 
-// Fit folds to a context of so many tokens, 128,000 where it is not known.
+// Fit is for another model: a context of so many tokens.
 func (v *View) Fit(tokens int) {
 	if tokens <= 0 {
 		tokens = 128_000
 	}
-	v.budget = tokens * bytesPerToken * 6 / 10
-	if v.size > v.budget {
-		v.Fold(v.budget * 6 / 10)
+	v.tokens = tokens
+}
+
+// Measure learns from the usage of a request how many bytes a token has.
+func (v *View) Measure(inputTokens int) {
+	if inputTokens > 500 {
+		v.ratio = min(max(float64(v.size+v.overhead)/float64(inputTokens), 1), 6)
 	}
 }
 
-// Add puts a message at the end.
+// Tokens is about how many the next request has.
+func (v *View) Tokens() int { return int(float64(v.size+v.overhead) / v.ratio) }
+
+// budget is how many bytes the messages may have; some even where the rest is too large.
+func (v *View) budget() int {
+	return max(int(float64(v.tokens)*share*v.ratio)-v.overhead, int(float64(v.tokens)*v.ratio/8))
+}
+
+// Add puts a message at the end. What was read before and is the same is a note.
 func (v *View) Add(m model.Message) {
-	v.messages = append(v.messages, m)
-	v.size += sizeOf(m)
-	if v.size > v.budget {
-		v.Fold(v.budget * 6 / 10)
+	if len(m.Results) > 0 {
+		m.Results = v.results(m.Results)
 	}
+	v.out = append(v.out, m)
+	v.size += sizeOf(m)
+	v.head = max(v.head, 1)
 }
 
-// Shrink halves the budget: the provider says that the conversation is too long.
-func (v *View) Shrink() bool {
-	if len(v.messages) <= keepLast/2 || v.budget < 8000 {
-		return false
-	}
-	v.budget /= 2
-	v.Fold(v.budget * 6 / 10)
-	return true
+// Messages is the conversation as the model gets it; it must not be changed.
+func (v *View) Messages() []model.Message { return v.out[:len(v.out):len(v.out)] }
+
+// number of the message at a place of out, and back.
+func (v *View) number(at int) int { return at - v.head + 1 + v.dropped }
+func (v *View) place(number int) int {
+	return number - 1 - v.dropped + v.head
 }
 
 func sizeOf(m model.Message) int {
@@ -78,48 +97,16 @@ func sizeOf(m model.Message) int {
 	return n + 16
 }
 
-// Fold makes the view at most target bytes where it can: old results become a
-// line, then old turns a note. The first message, the task, stays.
-func (v *View) Fold(target int) {
-	for ; v.folded < len(v.messages)-keepLast && v.size > target; v.folded++ {
-		m := &v.messages[v.folded]
-		if len(m.Results) == 0 {
-			continue
+// note is what stands in the place of the messages that are left out.
+func note(f Fold, said []string) model.Message {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[Note of the harness: %d earlier messages of this conversation are left out here. The files are as they were left; read them again where you need them.]", f.Dropped)
+	for _, part := range []struct{ title, text string }{
+		{"What the user said in them", strings.Join(said, "\n")}, {"How things stand", f.State}, {"Summary of them", f.Summary},
+	} {
+		if part.text != "" {
+			fmt.Fprintf(&b, "\n\n%s:\n%s", part.title, part.text)
 		}
-		was := sizeOf(*m)
-		results := make([]model.ToolResult, len(m.Results))
-		for i, r := range m.Results {
-			results[i] = r
-			if len(r.Text) > 200 {
-				first, _, _ := strings.Cut(r.Text, "\n")
-				results[i].Text = fmt.Sprintf("%.160s\n[folded: %d bytes; run the tool again to see it]", first, len(r.Text))
-			}
-		}
-		m.Results = results
-		v.size += sizeOf(*m) - was
 	}
-	for v.size > target && len(v.messages) > keepLast+2 {
-		// A turn is a reply and the results of its calls.
-		n := 1
-		if len(v.messages[1].Calls) > 0 && len(v.messages) > 2 && v.messages[2].Role == model.ToolRole {
-			n = 2
-		}
-		for _, m := range v.messages[1 : 1+n] {
-			v.size -= sizeOf(m)
-		}
-		v.messages = append(v.messages[:1], v.messages[1+n:]...)
-		v.dropped += n
-		v.folded = max(0, v.folded-n)
-	}
-}
-
-// Messages is the conversation as the model gets it; always-true text, such as
-// rules and the state of the check, belongs into the system prompt.
-func (v *View) Messages() []model.Message {
-	if v.dropped == 0 || len(v.messages) == 0 {
-		return v.messages
-	}
-	first := v.messages[0]
-	first.Text += fmt.Sprintf("\n\n[%d earlier messages of this conversation are left out here. The files are as they were left; read them again where you need them.]", v.dropped)
-	return append([]model.Message{first}, v.messages[1:]...)
+	return model.Message{Role: model.User, Text: b.String(), Harness: true}
 }

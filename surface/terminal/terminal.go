@@ -60,6 +60,7 @@ type eventData struct {
 	Item struct {
 		Type         string
 		Step, Result json.RawMessage
+		Plan         []struct{ Text, Status string }
 	}
 	Check                 json.RawMessage // true of a step that is the check; in session.started its command
 	Verdict, Cmd, Message string
@@ -91,6 +92,10 @@ func (s *Surface) Event(e session.Event) {
 	case "item.started":
 		s.step(d)
 	case "item.completed":
+		for _, i := range d.Item.Plan {
+			mark := map[string]string{"done": "✓", "in_progress": "▸"}[i.Status]
+			s.line(s.paint(dim, fmt.Sprintf("  %1s %s", mark, Safe(oneLine(i.Text)))))
+		}
 		s.result(d)
 	case "approval.decided":
 		s.decided(e.Data)

@@ -93,7 +93,7 @@ func (c *collected) reply(name string, before []model.Message) *model.Reply {
 		m.Opaque = map[string]json.RawMessage{"anthropic": raw}
 	}
 	r := &model.Reply{Message: m, Stop: model.EndTurn, Reason: string(c.stop), Usage: model.Usage{
-		InputTokens: c.counts[0] + c.counts[1] + c.counts[2], CachedInputTokens: c.counts[1], OutputTokens: c.counts[3]}}
+		InputTokens: c.counts[0] + c.counts[1] + c.counts[2], CachedInputTokens: c.counts[1], CacheWriteTokens: c.counts[2], OutputTokens: c.counts[3]}}
 	switch {
 	case c.stop == "max_tokens" || c.stop == "model_context_window_exceeded":
 		r.Stop = model.MaxTokens

@@ -14,13 +14,13 @@ const defaultMaxTokens = 16_000
 // params has two cache points: after the tools and the system prompt, which
 // never change, and at the end, where the next request goes on.
 func (c *client) params(req *model.Request) (sdk.MessageNewParams, error) {
-	p := sdk.MessageNewParams{Model: sdk.Model(c.cfg.Model), MaxTokens: int64(req.MaxTokens)}
-	if p.MaxTokens == 0 {
-		p.MaxTokens = defaultMaxTokens
-		if c.cfg.Info.MaxOutput > 0 {
-			p.MaxTokens = min(p.MaxTokens, int64(c.cfg.Info.MaxOutput))
+	most := defaultMaxTokens
+	for _, n := range []int{req.MaxTokens, c.cfg.Info.MaxOutput} {
+		if n > 0 {
+			most = min(most, n)
 		}
 	}
+	p := sdk.MessageNewParams{Model: sdk.Model(c.cfg.Model), MaxTokens: int64(most)}
 	for _, t := range req.Tools {
 		s, err := schema(t)
 		if err != nil {

@@ -24,8 +24,8 @@ func TestTable(t *testing.T) {
 			continue
 		}
 		for _, m := range p.Models {
-			lines = append(lines, fmt.Sprintf("%s/%s\t%d\t%d\t%.6g\t%.6g\t%.6g\n", p.ID, m.ID, m.ContextWindow, m.DefaultMaxTokens,
-				m.CostPer1MIn, cached(m), m.CostPer1MOut))
+			lines = append(lines, fmt.Sprintf("%s/%s\t%d\t%d\t%.6g\t%.6g\t%.6g\t%.6g\n", p.ID, m.ID, m.ContextWindow, m.DefaultMaxTokens,
+				m.CostPer1MIn, cached(m), m.CostPer1MOut, written(m)))
 		}
 	}
 	want := strings.Join(lines, "")
@@ -51,8 +51,16 @@ func cached(m catwalk.Model) float64 {
 	return m.CostPer1MIn
 }
 
+// written is the price of writing the cache, 0 where that is the price of input.
+func written(m catwalk.Model) float64 {
+	if price := max(m.CostPer1MOutCached, m.CostPer1MInCached); price > m.CostPer1MIn {
+		return price
+	}
+	return 0
+}
+
 func TestLookup(t *testing.T) {
-	sonnet := model.Info{ContextWindow: 200_000, MaxOutput: 64_000, Input: 3, CachedInput: 0.3, Output: 15}
+	sonnet := model.Info{ContextWindow: 200_000, MaxOutput: 64_000, Input: 3, CachedInput: 0.3, Output: 15, CacheWrite: 3.75}
 	gpt := model.Info{ContextWindow: 400_000, MaxOutput: 128_000, Input: 1.25, CachedInput: 0.125, Output: 10}
 	for name, want := range map[string]model.Info{
 		"anthropic/claude-sonnet-4-5-20250929": sonnet,

@@ -26,7 +26,8 @@ type collected struct {
 
 func (c *collected) add(chunk sdk.ChatCompletionChunk) {
 	if u := chunk.Usage; u.TotalTokens > 0 || u.PromptTokens > 0 {
-		c.usage = model.Usage{InputTokens: int(u.PromptTokens), CachedInputTokens: int(u.PromptTokensDetails.CachedTokens), OutputTokens: int(u.CompletionTokens)}
+		c.usage = model.Usage{InputTokens: int(u.PromptTokens), CachedInputTokens: int(u.PromptTokensDetails.CachedTokens), OutputTokens: int(u.CompletionTokens),
+			ReasoningTokens: int(u.CompletionTokensDetails.ReasoningTokens)}
 	}
 	for _, choice := range chunk.Choices {
 		if choice.Index != 0 {

@@ -55,7 +55,7 @@ func response(done *sdk.Response, name string, before []model.Message) *model.Re
 	}
 	u := done.Usage
 	r := &model.Reply{Message: m, Stop: model.EndTurn, Reason: strings.TrimSpace(string(done.Status) + " " + done.IncompleteDetails.Reason), Usage: model.Usage{InputTokens: int(u.InputTokens),
-		CachedInputTokens: int(u.InputTokensDetails.CachedTokens), OutputTokens: int(u.OutputTokens)}}
+		CachedInputTokens: int(u.InputTokensDetails.CachedTokens), OutputTokens: int(u.OutputTokens), ReasoningTokens: int(u.OutputTokensDetails.ReasoningTokens)}}
 	switch why := done.IncompleteDetails.Reason; {
 	case why == "content_filter":
 		r.Stop = model.Filtered

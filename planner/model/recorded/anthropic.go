@@ -34,11 +34,15 @@ func (anthropicWire) check(body []byte) error {
 	if r.Model == "" || r.MaxTokens < 1 || len(r.Messages) == 0 || !r.Stream {
 		return errors.New("model, max_tokens, messages and stream are needed")
 	}
-	open := map[string]bool{}
+	open, used := map[string]bool{}, map[string]bool{}
 	for i, m := range r.Messages {
+		if i > 0 && m.Role == r.Messages[i-1].Role {
+			return fmt.Errorf("messages.%d: roles must alternate", i)
+		}
 		var blocks []struct {
 			Type, ID, Name, Text string
-			ToolUseID            string `json:"tool_use_id"`
+			Input                map[string]any // no other kind of JSON
+			ToolUseID            string         `json:"tool_use_id"`
 		}
 		if err := json.Unmarshal(m.Content, &blocks); err != nil || len(blocks) == 0 {
 			return fmt.Errorf("messages.%d: content is empty", i)
@@ -57,7 +61,14 @@ func (anthropicWire) check(body []byte) error {
 				if !plain(b.ID) || !plain(b.Name) {
 					return fmt.Errorf("messages.%d: tool_use %q %q: should match pattern '^[a-zA-Z0-9_-]+$'", i, b.ID, b.Name)
 				}
+				if used[b.ID] {
+					return fmt.Errorf("messages.%d: `tool_use` ids must be unique: %s", i, b.ID)
+				}
+				used[b.ID] = true
 			case "tool_result":
+				if answered[b.ToolUseID] {
+					return fmt.Errorf("messages.%d: each tool_use must have a single result: %s", i, b.ToolUseID)
+				}
 				if !open[b.ToolUseID] {
 					return fmt.Errorf("messages.%d: tool_result %q has no tool_use in the previous message", i, b.ToolUseID)
 				}

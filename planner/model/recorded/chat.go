@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 func openaiFail(w http.ResponseWriter, status int, kind, message string) {
@@ -31,7 +32,7 @@ func (chatWire) check(body []byte) error {
 			ToolCallID    string `json:"tool_call_id"`
 			ToolCalls     []struct {
 				ID       string
-				Function struct{ Name string }
+				Function struct{ Name, Arguments string }
 			} `json:"tool_calls"`
 		}
 	}
@@ -41,9 +42,12 @@ func (chatWire) check(body []byte) error {
 	if r.Model == "" || len(r.Messages) == 0 {
 		return errors.New("model and messages are needed")
 	}
-	open := map[string]bool{}
+	open, used := map[string]bool{}, map[string]bool{}
 	for i, m := range r.Messages {
-		if m.Content == "" && len(m.ToolCalls) == 0 {
+		if i > 0 && m.Role == r.Messages[i-1].Role && m.Role != "tool" { // strict templates of local servers
+			return fmt.Errorf("messages.[%d]: roles must alternate", i)
+		}
+		if strings.TrimSpace(m.Content) == "" && len(m.ToolCalls) == 0 {
 			return fmt.Errorf("messages.[%d]: content is empty", i)
 		}
 		if m.Role == "tool" {
@@ -57,10 +61,10 @@ func (chatWire) check(body []byte) error {
 			return fmt.Errorf("messages.[%d]: tool calls without their messages", i)
 		}
 		for _, c := range m.ToolCalls {
-			if c.ID == "" || open[c.ID] || !plain(c.Function.Name) {
+			if c.ID == "" || used[c.ID] || c.Function.Arguments != "" && !json.Valid([]byte(c.Function.Arguments)) || !plain(c.Function.Name) {
 				return fmt.Errorf("messages.[%d]: tool call %q %q", i, c.ID, c.Function.Name)
 			}
-			open[c.ID] = true
+			open[c.ID], used[c.ID] = true, true
 		}
 	}
 	if len(open) > 0 {

@@ -34,7 +34,7 @@ func (responsesWire) check(body []byte) error {
 	if r.Model == "" || len(r.Input) == 0 {
 		return errors.New("model and input are needed")
 	}
-	open := map[string]bool{}
+	open, used := map[string]bool{}, map[string]bool{}
 	for _, item := range r.Input {
 		switch item.Type {
 		case "", "message":
@@ -42,10 +42,10 @@ func (responsesWire) check(body []byte) error {
 				return errors.New("an input message is empty")
 			}
 		case "function_call":
-			if item.CallID == "" || open[item.CallID] || !plain(item.Name) {
+			if item.CallID == "" || len(item.CallID) > 64 || used[item.CallID] || !plain(item.Name) {
 				return fmt.Errorf("function call %q %q", item.CallID, item.Name)
 			}
-			open[item.CallID] = true
+			open[item.CallID], used[item.CallID] = true, true
 		case "function_call_output":
 			if !open[item.CallID] {
 				return fmt.Errorf("no tool call found for function call output with call_id %s", item.CallID)

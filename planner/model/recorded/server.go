@@ -21,6 +21,18 @@ type Server struct {
 	requests [][]byte
 }
 
+var wires = map[string]struct {
+	path string
+	wire wire
+}{
+	"anthropic": {"/v1/messages", anthropicWire{}},
+	"responses": {"/v1/responses", responsesWire{}},
+	"chat":      {"/v1/chat/completions", chatWire{}},
+}
+
+// Check says what the provider of a wire would refuse in a request.
+func Check(name string, body []byte) error { return wires[name].wire.check(body) }
+
 // Serve starts a server on a free port of 127.0.0.1.
 func Serve(replies []Reply) (*Server, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -29,8 +41,8 @@ func Serve(replies []Reply) (*Server, error) {
 	}
 	s := &Server{replies: replies, url: "http://" + ln.Addr().String()}
 	mux := http.NewServeMux()
-	for path, w := range map[string]wire{"/v1/messages": anthropicWire{}, "/v1/responses": responsesWire{}, "/v1/chat/completions": chatWire{}} {
-		mux.HandleFunc("POST "+path, func(rw http.ResponseWriter, req *http.Request) { s.answer(rw, req, w) })
+	for _, w := range wires {
+		mux.HandleFunc("POST "+w.path, func(rw http.ResponseWriter, req *http.Request) { s.answer(rw, req, w.wire) })
 	}
 	s.srv = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	go s.srv.Serve(ln)

@@ -16,6 +16,9 @@ func (p *judging) command(q Request, c *command) finding {
 	granted := finding{}
 	for _, r := range p.byTool["Bash"] {
 		if r.list == allow {
+			if r.any && !q.Sandboxed && !p.unsandboxed {
+				continue // everything is allowed only where something holds it
+			}
 			if len(c.words) > 0 && r.allows(c) {
 				granted = found(r, c.Text)
 			}

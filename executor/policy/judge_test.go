@@ -40,7 +40,7 @@ func TestStrictestWins(t *testing.T) {
 		{"other flags", contract.RunCommand, "rm -f x", Options{Allow: []string{"Bash(*)"}, Deny: []string{"Bash(rm -rf:*)"}}, v1.Decision_allow, "Bash(*)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := load(t, c.o).Judge(Request{Action: c.action, Cmd: c.cmd}).Decision
+			d := load(t, c.o).Judge(Request{Action: c.action, Cmd: c.cmd, Sandboxed: true}).Decision
 			if d.Verdict != c.want || d.Rule != c.rule {
 				t.Errorf("%v by %q, want %v by %q: %s", d.Verdict, d.Rule, c.want, c.rule, d.Reason)
 			}
@@ -110,7 +110,7 @@ func FuzzJudge(f *testing.F) {
 		if d := p.Judge(Request{Action: contract.RunCommand, Cmd: cmd}).Decision; d.Verdict == v1.Decision_verdict_unspecified {
 			t.Errorf("no verdict on %q", cmd)
 		}
-		if d := p.Judge(Request{Action: contract.RunCommand, Cmd: "touch x\n" + cmd}).Decision; d.Verdict == v1.Decision_allow {
+		if d := p.Judge(Request{Action: contract.RunCommand, Cmd: "touch x\n" + cmd, Sandboxed: true}).Decision; d.Verdict == v1.Decision_allow {
 			t.Errorf("allowed: touch before %q", cmd)
 		}
 	})
@@ -120,6 +120,6 @@ func BenchmarkJudge(b *testing.B) {
 	p := load(b, Options{Allow: []string{"Bash(make:*)"}, Deny: []string{"Bash(git push:*)"}})
 	cmd := "cd src && git status --short | grep -v vendor | head -20; go test ./... 2>&1 | tail -40 && find . -name '*.go' -newer go.mod | xargs wc -l | sort -n > /tmp/sizes; echo $(git rev-parse HEAD) done; ls -la"
 	for b.Loop() {
-		p.Judge(Request{Action: contract.RunCommand, Cmd: cmd})
+		p.Judge(Request{Action: contract.RunCommand, Cmd: cmd, Sandboxed: true})
 	}
 }

@@ -2,8 +2,10 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"harness/executor/policy/shell"
@@ -48,6 +50,9 @@ func parseRule(text string, list verdict) (rule, error) {
 		return rule{}, fmt.Errorf("the rule %q: %s", text, fmt.Sprintf(format, a...))
 	}
 	m := ruleForm.FindStringSubmatch(strings.TrimSpace(text))
+	if t := strings.TrimSpace(text); m == nil && strings.Count(t, "(") > strings.Count(t, ")") {
+		return bad("its bracket is not closed; was %s) meant?", t)
+	}
 	if m == nil {
 		return bad("is not of the form Tool or Tool(spec), as Bash(git status:*) or Read(./secrets/**)")
 	}
@@ -62,7 +67,7 @@ func parseRule(text string, list verdict) (rule, error) {
 				return bad("there is no tool %q; %s was meant", m[1], known)
 			}
 		}
-		return bad("there is no tool %q; there are Bash, Read, Edit, Write, WebFetch and mcp__server__tool", m[1])
+		return bad("there is no tool %q; there are Bash, Read, Edit, Write, WebFetch and mcp__server__tool%s", m[1], meant(m[1], slices.Sorted(maps.Keys(sameTool))))
 	}
 	if !strings.Contains(r.text, "(") || r.spec == "*" || r.spec == "**" && r.tool != "Bash" {
 		r.any = true

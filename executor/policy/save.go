@@ -2,13 +2,12 @@ package policy
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
-
-	"harness/executor/policy/shell"
 )
 
 var (
@@ -16,11 +15,26 @@ var (
 	permTable = regexp.MustCompile(`(?m)^[ \t]*\[permissions\][^\n]*\n?`)
 )
 
-// SaveRule adds a rule to the allow list of a TOML file and keeps the rest.
+// SaveRule adds a rule to the allow list of a TOML file and keeps the rest. A
+// file that is a link stays one: what it leads to is changed. Of two savers at
+// once none loses its rule.
 func SaveRule(file, text string) error {
 	if _, err := parseRule(text, allow); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real
+	} else if _, there := os.Lstat(file); there == nil {
+		return fmt.Errorf("%s is a link to nowhere: %w", file, err)
+	}
+	unlock, err := lockFolder(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	mode := os.FileMode(0o600)
 	data, err := os.ReadFile(file)
 	if err != nil && !os.IsNotExist(err) {
@@ -29,17 +43,25 @@ func SaveRule(file, text string) error {
 	if info, err := os.Stat(file); err == nil {
 		mode = info.Mode().Perm()
 	}
-	old, err := parseFile(file, data, false)
-	if err != nil {
+	out, err := withRule(file, data, text)
+	if err != nil || out == nil {
 		return err
 	}
-	for _, r := range old {
+	return replace(file, out, mode)
+}
+
+// withRule is a file's text with one more allow rule, nil where it has it.
+func withRule(file string, data []byte, text string) (out []byte, err error) {
+	old, err := parseFile(file, data, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range old.rules {
 		if r.list == allow && r.text == text {
-			return nil
+			return nil, nil
 		}
 	}
 	quoted := strconv.Quote(text)
-	var out []byte
 	if t := permTable.FindIndex(data); t == nil {
 		out = append(bytes.TrimRight(data, "\n"), []byte("\n\n[permissions]\nallow = ["+quoted+"]\n")...)
 		out = bytes.TrimLeft(out, "\n")
@@ -49,43 +71,26 @@ func SaveRule(file, text string) error {
 	} else {
 		out = append(append(append(out, data[:t[1]]...), []byte("allow = ["+quoted+"]\n")...), data[t[1]:]...)
 	}
-	if now, err := parseFile(file, out, false); err != nil || len(now) != len(old)+1 {
-		return fmt.Errorf("%s: the rule %s could not be added; add it to allow in [permissions] by hand", file, text)
+	if now, err := parseFile(file, out, false); err != nil || len(now.rules) != len(old.rules)+1 {
+		return nil, fmt.Errorf("%s: the rule %s could not be added; add it to allow in [permissions] by hand", file, text)
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	tmp := file + ".new"
-	if err := os.WriteFile(tmp, out, mode); err != nil {
-		return err
-	}
-	return os.Rename(tmp, file)
+	return out, nil
 }
 
-// examples checks the examples that a rule carries.
-func (p *Policy) examples(r rule) error {
-	hit := func(text string) bool {
-		if r.tool != "Bash" {
-			t, err := (&judging{Policy: p}).locate(text, p.root)
-			return err == nil && (r.any || r.path.covers(t.named, false))
-		}
-		s := shell.Analyse(text, shell.Env{Cwd: p.root, Home: p.home})
-		for i := range s.Commands {
-			if c := newCommand(&s.Commands[i]); len(c.words) > 0 && (r.list == allow && r.allows(c) || r.list != allow && r.forbids(c) == 1) {
-				return true
-			}
-		}
-		return false
+// replace puts a new version in place whole, or not at all, also where the
+// power goes.
+func replace(file string, data []byte, mode os.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
+	if err != nil {
+		return err
 	}
-	for _, text := range r.match {
-		if !hit(text) {
-			return fmt.Errorf("%s: the rule %s does not match its example %q", r.source, r.text, text)
-		}
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), file)
 	}
-	for _, text := range r.notMatch {
-		if hit(text) {
-			return fmt.Errorf("%s: the rule %s matches %q, which it should not", r.source, r.text, text)
-		}
+	if err != nil {
+		os.Remove(tmp.Name())
 	}
-	return nil
+	return err
 }

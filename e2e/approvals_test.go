@@ -112,29 +112,34 @@ func TestAnswerIsToWhatWasShown(t *testing.T) {
 			return os.WriteFile(filepath.Join(a.dir, "good/s.sh"), []byte("touch PWNED"), 0o644)
 		}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			a := newAsking(t, nil)
-			a.write("good/s.sh", "echo good")
-			a.write("evil/s.sh", "touch ../PWNED")
-			if err := errors.Join(os.WriteFile(filepath.Join(out, "s.sh"), []byte("touch "+out+"/PWNED"), 0o644), os.Symlink("good", filepath.Join(a.dir, "cur"))); err != nil {
-				t.Fatal(err)
-			}
-			step, q := a.hold(c.cmd, c.cwd)
-			if err := c.change(a); err != nil {
-				t.Fatal(err)
-			}
-			a.decide(yes(q))
-			r := a.submit(step)
-			if asked := r.Status == v1.Status_awaiting_approval; asked != c.asks {
-				t.Fatalf("status %v: %v", r.Status, r.Error)
-			}
-			if _, err := os.Lstat(filepath.Join(out, "PWNED")); err == nil || a.exists("PWNED") {
-				t.Error("what was not shown has run")
-			}
-			if c.asks && (r.Approval.ApprovalId == q.ApprovalId || r.Approval.Digest == q.Digest) {
-				t.Error("the new question is the old one")
-			}
-		})
+		for _, scope := range []v1.DecideRequest_Scope{v1.DecideRequest_once, v1.DecideRequest_session, v1.DecideRequest_always} {
+			t.Run(name+", "+scope.String(), func(t *testing.T) {
+				os.Remove(filepath.Join(out, "PWNED"))
+				a := newAsking(t, nil)
+				a.write("good/s.sh", "echo good")
+				a.write("evil/s.sh", "touch ../PWNED")
+				if err := errors.Join(os.WriteFile(filepath.Join(out, "s.sh"), []byte("touch "+out+"/PWNED"), 0o644), os.Symlink("good", filepath.Join(a.dir, "cur"))); err != nil {
+					t.Fatal(err)
+				}
+				step, q := a.hold(c.cmd, c.cwd)
+				if err := c.change(a); err != nil {
+					t.Fatal(err)
+				}
+				d := yes(q)
+				d.Scope = scope
+				a.decide(d)
+				r := a.submit(step)
+				if asked := r.Status == v1.Status_awaiting_approval; asked != c.asks {
+					t.Fatalf("status %v: %v", r.Status, r.Error)
+				}
+				if _, err := os.Lstat(filepath.Join(out, "PWNED")); err == nil || a.exists("PWNED") {
+					t.Error("what was not shown has run")
+				}
+				if c.asks && (r.Approval.ApprovalId == q.ApprovalId || r.Approval.Digest == q.Digest) {
+					t.Error("the new question is the old one")
+				}
+			})
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ func summary(step *v1.Step) string {
 // that is not is still to be carried out, and a step whose answer is taken up and
 // that has no result may have run, and is interrupted.
 func (s *session) carryOut(l *live, a *v1.Approval, d *v1.DecideRequest, args proto.Message) error {
+	l.set(func() { l.approval = nil }) // whoever hears of the answer finds the step held no more
 	err := s.audit.Add(audit.Answer(a.StepId, d))
 	if err == nil {
 		err = s.event(&v1.Event{StepId: a.StepId, Event: &v1.Event_ApprovalDecided{ApprovalDecided: d}})
@@ -49,6 +50,7 @@ func (s *session) carryOut(l *live, a *v1.Approval, d *v1.DecideRequest, args pr
 		err = s.journal.TakeUp(a.ApprovalId)
 	}
 	if err != nil {
+		l.set(func() { l.approval = a })
 		return contract.Errorf(v1.Error_unavailable, "the answer is kept, and holds when the session is opened again: %v", err)
 	}
 	if d.Answer == v1.DecideRequest_deny {
@@ -63,18 +65,15 @@ func (s *session) carryOut(l *live, a *v1.Approval, d *v1.DecideRequest, args pr
 		return nil
 	}
 	approved := a.Digest == s.bind(l.step, args) // else something changed meanwhile, and it is asked again
-	s.mu.Lock()
-	if d.Scope != v1.DecideRequest_once {
-		s.granted[grantKey(l.step)] = true
-	}
-	s.mu.Unlock()
-	if d.Scope == v1.DecideRequest_always && a.Rule != "" {
+	if approved && d.Scope == v1.DecideRequest_always && a.Rule != "" {
 		s.always(a.Rule)
 	}
-	l.set(func() { l.approval = nil })
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if approved && d.Scope != v1.DecideRequest_once {
+		s.granted[grantKey(l.step)] = true
+	}
 	s.start(l, args, approved)
-	s.mu.Unlock()
 	return nil
 }
 

@@ -169,6 +169,9 @@ func (s *session) release() error {
 	if s.journal != nil {
 		errs = append(errs, s.journal.Close())
 	}
+	if s.ws != nil {
+		errs = append(errs, s.ws.Close())
+	}
 	if s.audit != nil {
 		errs = append(errs, s.audit.Close())
 	}

@@ -47,6 +47,7 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 	env := commandEnv(s.x.home, dir, a.Env)
 	c := sandbox.Command{Argv: argv(a.Cmd, env), Dir: dir, Env: env,
 		Limits: defaultLimits, Output: in, Timeout: defaultTimeout}
+	c.Gate = s.gate(c.Argv, a.Cmd)
 	hidden, err := s.currentPolicy().Hidden(l.shown)
 	if err != nil {
 		return contract.Errorf(v1.Error_invalid, "the policy: %v", err)
@@ -89,6 +90,8 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 		r.Notes = append(r.Notes, fmt.Sprintf("%d processes that the command left behind were ended", exit.Killed))
 	}
 	judgeExit(ctx, exit, l.step, c.Timeout, r)
+	r.Execs, r.ExecsTotal = exit.Execs, uint32(exit.ExecsTotal)
+	judgeExecs(r)
 	if r.Status == v1.Status_failed && len(hidden) > 0 {
 		r.Notes = append(r.Notes, saysHidden(hidden))
 	}

@@ -37,3 +37,15 @@ func inodeOf(path string) (inode, bool) {
 	}
 	return inode{uint64(s.Dev), s.Ino, uint64(s.Nlink)}, true
 }
+
+func fileOf(path string) (file, bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return file{}, false
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return file{}, false
+	}
+	return file{uint64(s.Dev), s.Ino, s.Size}, true
+}

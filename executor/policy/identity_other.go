@@ -12,3 +12,5 @@ func stateOf(fs.FileInfo) (folderState, bool) { return folderState{}, false }
 type inode struct{ links uint64 }
 
 func inodeOf(string) (inode, bool) { return inode{}, false }
+
+func fileOf(string) (file, bool) { return file{}, false }

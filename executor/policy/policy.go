@@ -56,8 +56,9 @@ type Policy struct {
 	unsandboxed bool // the admin permits commands without a sandbox
 	safety      *v1.Safety
 	version     string
-	reads       bool  // there are Read rules that reach the sandbox
-	tree        *tree // what they match, shared by all that come of this policy
+	reads       bool     // there are Read rules that reach the sandbox
+	tree        *tree    // what they match, shared by all that come of this policy
+	denied      *denials // deny rules as the exec gate needs them
 }
 
 // Load reads every source of rules. Any error in one means no policy.
@@ -160,6 +161,7 @@ func (p *Policy) seal() {
 	}
 	p.version = hex.EncodeToString(h.Sum(nil)[:8])
 	p.reads = len(p.hiding()) > 0
+	p.denied = new(denials)
 }
 
 func (p *Policy) with(rules []rule) *Policy {

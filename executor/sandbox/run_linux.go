@@ -27,6 +27,17 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
 		return nil, err
 	}
 	files := []*os.File{c.Output}
+	var keeper *gatekeeper
+	if c.Gate != nil && s.gated() {
+		var theirs *os.File
+		var err error
+		if keeper, theirs, err = newGatekeeper(c.Gate); err != nil {
+			return nil, contract.Errorf(v1.Error_unavailable, "a socket to the hands: %v", err)
+		}
+		defer keeper.close()
+		defer theirs.Close()
+		files = append(files, theirs)
+	}
 	if c.Stdin != nil {
 		files = append(files, c.Stdin)
 	}
@@ -36,7 +47,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
 	}
 	defer conn.Close()
 	step := hands.Step{Argv: c.Argv, Dir: c.Dir, Env: c.Env, Lower: c.Lower, Upper: c.Upper, Work: c.Work, Timeout: c.Timeout, Memory: c.Limits.Memory,
-		Processes: c.Limits.Processes, OpenFiles: c.Limits.OpenFiles, Hide: c.Hide, CPU: c.Limits.CPU, FileSize: c.Limits.FileSize, Disk: c.Limits.Disk}
+		Processes: c.Limits.Processes, OpenFiles: c.Limits.OpenFiles, Hide: c.Hide, CPU: c.Limits.CPU, FileSize: c.Limits.FileSize, Disk: c.Limits.Disk, Gate: keeper != nil}
 	if err := json.NewEncoder(conn).Encode(step); err != nil {
 		return nil, s.lost(err)
 	}
@@ -48,6 +59,10 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
 	if d.Error != "" {
 		return nil, contract.Errorf(v1.Error_unavailable, "%s", d.Error)
 	}
-	return &Exit{Code: d.Code, Signal: d.Signal, Wall: d.Wall, CPU: d.CPU, PeakMemory: d.PeakMemory,
-		TimedOut: d.TimedOut, Cancelled: d.Cancelled, Limit: d.Limit, Killed: d.Killed}, nil
+	exit := &Exit{Code: d.Code, Signal: d.Signal, Wall: d.Wall, CPU: d.CPU, PeakMemory: d.PeakMemory,
+		TimedOut: d.TimedOut, Cancelled: d.Cancelled, Limit: d.Limit, Killed: d.Killed}
+	if keeper != nil {
+		exit.Execs, exit.ExecsTotal = keeper.record(d.Execs), d.ExecsTotal
+	}
+	return exit, nil
 }

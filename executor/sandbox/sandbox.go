@@ -21,6 +21,7 @@ import (
 	"time"
 
 	v1 "harness/contract/harness/v1"
+	"harness/executor/sandbox/hands"
 )
 
 // Config says what a sandbox is for.
@@ -54,7 +55,15 @@ type Command struct {
 	Stdin       *os.File // nil is empty
 	Timeout     time.Duration
 	Hide        []string // files and folders, without links, that it may not read, inside the workspace too
+	Gate        Gate     // judges every program that it starts; nil: they are not watched
 }
+
+// Gate judges a program before its first instruction: a decision refuses it;
+// more asks again, with the program's Env and Digest.
+type Gate func(p Program) (refused *v1.Decision, more bool)
+
+// Program is one that is about to run, as the kernel has it.
+type Program = hands.Program
 
 // Exit is how a command ended.
 type Exit struct {
@@ -63,8 +72,10 @@ type Exit struct {
 	Wall, CPU           time.Duration
 	PeakMemory          uint64
 	TimedOut, Cancelled bool
-	Limit               string // time, memory, processes, cpu, file_size, disk, open_files
-	Killed              int    // processes that it left behind and that were ended
+	Limit               string     // time, memory, processes, cpu, file_size, disk, open_files
+	Killed              int        // processes that it left behind and that were ended
+	Execs               []*v1.Exec // with a Gate: the first programs, and those refused
+	ExecsTotal          int
 }
 
 // Unavailable is what to report where Start failed.
@@ -75,7 +86,7 @@ func Unavailable(err error) []*v1.Capability {
 	}
 	var list []*v1.Capability
 	for _, name := range []string{"user_namespace", "mount_namespace", "pid_namespace", "network_namespace", "ipc_namespace",
-		"uts_namespace", "overlay", "landlock", "seccomp", "no_new_privs", "memory_limit", "process_limit"} {
+		"uts_namespace", "overlay", "landlock", "seccomp", "no_new_privs", "exec_gate", "memory_limit", "process_limit"} {
 		list = append(list, &v1.Capability{Name: name, Detail: detail})
 	}
 	return list

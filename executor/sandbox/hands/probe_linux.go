@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -80,5 +81,29 @@ func (t *tree) tryConfined() []Capability {
 		ll.Enforced = err != nil
 		ll.Detail = fmt.Sprintf("version %d", t.landlock)
 	}
-	return []Capability{ll, sec, nnp}
+	return []Capability{ll, sec, nnp, tryGate()}
+}
+
+// tryGate refuses a program, on a thread that is confined.
+func tryGate() Capability {
+	const without = "; the programs that a command starts are not judged"
+	c := Capability{Name: "exec_gate", Optional: true}
+	null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
+	if err != nil {
+		c.Detail = err.Error() + without
+		return c
+	}
+	defer null.Close()
+	asked := false
+	g := newGate(func(*Program) byte { asked = true; return Refuse }, nil)
+	pid, err := (&Step{Argv: []string{"/bin/sh", "-c", "exit 7"}}).start([]*os.File{null}, g)
+	if err != nil {
+		c.Detail = err.Error() + without
+		return c
+	}
+	g.watch(pid, func(status syscall.WaitStatus, _ syscall.Rusage) { c.Enforced = asked && status.ExitStatus() == 126 })
+	if !c.Enforced {
+		c.Detail = "a refused program ran" + without
+	}
+	return c
 }

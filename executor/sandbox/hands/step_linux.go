@@ -60,6 +60,7 @@ type worker struct {
 type job struct {
 	step     Step
 	files    []*os.File
+	gate     *gate      // nil: its programs are not watched
 	started  chan<- int // the program; closed
 	finished chan<- ended
 }
@@ -95,7 +96,12 @@ func (t *tree) run(s Step, files []*os.File, cancelled <-chan struct{}) Done {
 		return Done{Error: w.err.Error()}
 	}
 	started, finished := make(chan int, 1), make(chan ended, 1)
-	w.jobs <- job{s, files, started, finished}
+	var g *gate
+	if s.Gate && len(files) > 1 {
+		g = newGate(asker(files[1]), files[0])
+		files = append(files[:1:1], files[2:]...)
+	}
+	w.jobs <- job{s, files, g, started, finished}
 	var d Done
 	pid, ok := <-started
 	if !ok {
@@ -146,6 +152,10 @@ func (t *tree) run(s Step, files []*os.File, cancelled <-chan struct{}) Done {
 		return Done{Error: end.err.Error()}
 	}
 	d.Killed += fam.end()
+	if g != nil {
+		<-g.done
+		d.Execs, d.ExecsTotal = g.list, g.total
+	}
 	d.Wall = time.Since(begin)
 	d.settle(end)
 	if d.Limit == "" && d.Code != 0 {
@@ -183,39 +193,50 @@ func (t *tree) thread(ready chan<- *worker) {
 		return
 	}
 	if j, ok := <-w.jobs; ok {
-		j.finished <- t.work(j)
+		t.work(j)
 	}
 }
 
 // work confines the thread and runs the program to its end.
-func (t *tree) work(j job) (end ended) {
+func (t *tree) work(j job) {
 	defer close(j.started)
-	s := j.step
-	if end.err = t.enter(s); end.err != nil {
-		return end
-	}
-	if end.err = unix.Chdir(s.Dir); end.err != nil {
-		end.err = fmt.Errorf("the folder %s: %w", s.Dir, end.err)
-		return end
-	}
-	if end.err = t.confine(s.Upper != ""); end.err != nil {
-		return end
-	}
-	pid, err := s.start(j.files)
+	pid, err := t.begin(j)
 	if err != nil {
-		end.err = err
-		return end
+		j.finished <- ended{err: err}
+		return
 	}
 	j.started <- pid
+	if j.gate != nil {
+		j.gate.watch(pid, func(status syscall.WaitStatus, usage syscall.Rusage) {
+			j.finished <- ended{status: status, usage: usage}
+		})
+		return
+	}
+	var end ended
 	for {
 		if _, end.err = syscall.Wait4(pid, &end.status, unix.WALL, &end.usage); end.err != unix.EINTR {
-			return end
+			j.finished <- end
+			return
 		}
 	}
 }
 
+func (t *tree) begin(j job) (int, error) {
+	s := j.step
+	if err := t.enter(s); err != nil {
+		return 0, err
+	}
+	if err := unix.Chdir(s.Dir); err != nil {
+		return 0, fmt.Errorf("the folder %s: %w", s.Dir, err)
+	}
+	if err := t.confine(s.Upper != ""); err != nil {
+		return 0, err
+	}
+	return s.start(j.files, j.gate)
+}
+
 // start execs the program and sets its limits before its first instruction.
-func (s *Step) start(files []*os.File) (int, error) {
+func (s *Step) start(files []*os.File, g *gate) (int, error) {
 	stdin := -1
 	if len(files) > 1 {
 		stdin = int(files[1].Fd())
@@ -246,13 +267,21 @@ func (s *Step) start(files []*os.File) (int, error) {
 	if stopped.Exited() || stopped.Signaled() {
 		return 0, fmt.Errorf("%s ended before it began", program)
 	}
-	if err = s.limit(pid); err == nil {
+	if err = s.limit(pid); err != nil {
+		err = fmt.Errorf("limits: %w", err)
+	} else if g == nil {
 		err = syscall.PtraceDetach(pid)
+	} else if err = g.take(pid); err != nil {
+		err = fmt.Errorf("%s: watching it: %w", program, err)
 	}
 	if err != nil {
 		syscall.Kill(pid, syscall.SIGKILL)
-		syscall.Wait4(pid, &stopped, unix.WALL, nil)
-		return 0, fmt.Errorf("limits: %w", err)
+		for !stopped.Exited() && !stopped.Signaled() {
+			if _, err := syscall.Wait4(pid, &stopped, unix.WALL, nil); err != nil && err != unix.EINTR {
+				break
+			}
+		}
+		return 0, err
 	}
 	return pid, nil
 }

@@ -4,7 +4,7 @@
 // right, and dies with it. It decides nothing, and it ends with its parent.
 //
 // Its one file, descriptor 3, is a socket. Each packet carries a stream of its
-// own and the command's output and input. On the first stream come a Setup and
+// own and the command's output, the gate's stream and its input. On the first stream come a Setup and
 // its Ready; on each later one a Step and its Done. A stream whose write side
 // is shut cancels the step.
 package hands
@@ -53,6 +53,36 @@ type Step struct {
 	Disk                 uint64 // bytes in the overlay's upper folder
 	Processes, OpenFiles int
 	Hide                 []string // files and folders, without links, that this step may not read
+	Gate                 bool     // a stream for the gate came along: each Program is asked
+}
+
+// Program is one that is about to run, as the kernel has it.
+type Program struct {
+	Path     string   // its file, without links
+	Called   string   // the name that it was started by; of a script, the script
+	Argv     []string // of a script, its interpreter's
+	Dev, Ino uint64
+	Size     int64
+	Env      []string // only after More
+	Digest   string   // of the file, SHA-256; only after More
+}
+
+// Answers to a Program.
+const (
+	Run    = 'r'
+	Refuse = 'n'
+	More   = 'm' // ask again, with all of it
+)
+
+// Exec is a program that ran or was refused.
+type Exec struct {
+	Program, Cwd string
+	Argv         []string
+	Started      time.Time
+	Wall, CPU    time.Duration // CPU with the processes that it waited for
+	Code         *int          // nil where it became another program
+	Refused      bool
+	Unseen       bool // refused without asking: it could not be looked at
 }
 
 // Done is how it ended.
@@ -64,4 +94,6 @@ type Done struct {
 	PeakMemory          uint64
 	TimedOut, Cancelled bool
 	Killed              int
+	Execs               []Exec // the first ones, and those refused
+	ExecsTotal          int
 }

@@ -18,7 +18,7 @@ import (
 	"harness/planner/model/recorded"
 )
 
-// elsewhere are the cases of the file that the loop decides, not the wires.
+// elsewhere are the cases of the file that the loop decides, not the wires: e2e has them.
 var elsewhere = []string{"S-prv-014", "S-prv-017", "S-prv-019", "S-prv-020", "S-prv-021", "S-prv-022", "S-prv-023", "S-prv-024"}
 
 var cases = map[string]func(t *testing.T, wire string){

@@ -2,6 +2,8 @@ package executor
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
@@ -87,6 +89,26 @@ func (s *session) discard(step *v1.Step, a *v1.DiscardArgs, r *v1.StepResult) er
 	return nil
 }
 
+// beyondUndo says what steps did that no undo takes back, from their record.
+func (s *session) beyondUndo(steps []string) (notes []string) {
+	for _, id := range steps {
+		_, _, result, err := s.journal.Step(id)
+		if err != nil {
+			continue
+		}
+		var hosts []string
+		for _, c := range result.GetConnections() {
+			if at := fmt.Sprintf("%s:%d", c.Host, c.Port); c.Refused == nil && !slices.Contains(hosts, at) {
+				hosts = append(hosts, at)
+			}
+		}
+		if len(hosts) > 0 {
+			notes = append(notes, fmt.Sprintf("not taken back: step %s was connected to %s", id, strings.Join(hosts, ", ")))
+		}
+	}
+	return notes
+}
+
 // restore takes steps back or forward again. The planner's knowledge of files
 // is void after it.
 func (s *session) restore(a *v1.RestoreArgs, r *v1.StepResult) error {
@@ -97,7 +119,11 @@ func (s *session) restore(a *v1.RestoreArgs, r *v1.StepResult) error {
 	s.mu.Lock()
 	clear(s.seen)
 	s.mu.Unlock()
+	cs.Changes = cs.Changes[:min(len(cs.Changes), maxChanges)]
 	r.Changes, r.Status = cs, v1.Status_ok
+	if !a.Redo {
+		r.Notes = append(r.Notes, s.beyondUndo(steps)...)
+	}
 	if len(cs.GetConflicts()) > 0 {
 		r.Status = v1.Status_conflict
 		r.Error = contract.Errorf(v1.Error_stale, "%s: %s", cs.Conflicts[0].Path, cs.Conflicts[0].Reason).Proto()

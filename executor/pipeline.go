@@ -113,6 +113,9 @@ func (s *session) act(ctx context.Context, l *live, args proto.Message, tx *work
 	return s.fileAction(ctx, l, args, tx, r)
 }
 
+// maxChanges is how many changes a result lists; its total counts all.
+const maxChanges = 1000
+
 // checkChanges puts the exact change set into the result. Changes that the
 // policy denies do not land, none of them.
 func (s *session) checkChanges(tx *workspace.Tx, r *v1.StepResult) {
@@ -133,6 +136,7 @@ func (s *session) checkChanges(tx *workspace.Tx, r *v1.StepResult) {
 		fail(r, denied(d).WithHint("rule %s, from %s; nothing of this step was put in place", d.Rule, d.Source))
 		return
 	}
+	cs.Changes = cs.Changes[:min(len(cs.Changes), maxChanges)] // all of them have been judged
 	if len(cs.Conflicts) > 0 {
 		if r.Status == v1.Status_ok {
 			r.Status = v1.Status_conflict

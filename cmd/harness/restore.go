@@ -138,6 +138,12 @@ func (w which) said(r *v1.StepResult, done string, dry bool) error {
 	for _, c := range r.GetChanges().GetChanges() {
 		fmt.Printf("  %-8s %s\n", c.Kind, terminal.Safe(c.Path))
 	}
+	if n := int(r.GetChanges().GetTotal()) - len(r.GetChanges().GetChanges()); n > 0 {
+		fmt.Printf("  … and %d more\n", n)
+	}
+	for _, note := range r.Notes {
+		fmt.Println(" ", terminal.Safe(note))
+	}
 	for _, c := range r.GetChanges().GetConflicts() {
 		fmt.Printf("  conflict %s: %s; left as it is, the other version is %s\n", terminal.Safe(c.Path), c.Reason, c.Kept)
 	}

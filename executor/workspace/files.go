@@ -191,8 +191,6 @@ func within(path string, f func() error) error {
 }
 
 // unlock opens a folder of the tree to us, whatever its mode.
-func unlock(path string) {
-	if info, err := os.Lstat(path); err == nil && info.IsDir() && info.Mode()&0o700 != 0o700 {
-		os.Chmod(path, info.Mode()|0o700)
-	}
+func (w *Workspace) unlock(p string) {
+	w.chmodFolder(p, func(m fs.FileMode) fs.FileMode { return m | 0o700 })
 }

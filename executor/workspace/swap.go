@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,12 +38,12 @@ func (s *swap) run(p *plan, want func(*entry) bool) error {
 	for _, e := range p.Entries { // parents first
 		if e.After != nil && e.After.Type == v1.Change_directory && e.Reason == "" && want(e) {
 			os.Chmod(filepath.Join(s.dir, e.New), 0o700) // files are renamed out of it
-			unlock(s.w.at(e.Path))                       // and out of this
+			s.w.unlock(e.Path)                           // and out of this
 		}
 	}
 	for _, e := range order {
 		if e.isFolderMode() {
-			os.Chmod(s.w.at(e.Path), goMode(e.Before.Mode|0o700))
+			s.w.chmodFolder(e.Path, func(fs.FileMode) fs.FileMode { return goMode(e.Before.Mode | 0o700) })
 		}
 	}
 	for _, e := range order {
@@ -71,7 +72,7 @@ func (s *swap) modes(order []*entry) error {
 			to = e.Before
 		}
 		if to != nil && to.Type == v1.Change_directory && e.At != atOther {
-			if err := os.Chmod(s.w.at(e.Path), goMode(to.Mode)); err != nil && !os.IsNotExist(err) {
+			if err := s.w.chmodFolder(e.Path, func(fs.FileMode) fs.FileMode { return goMode(to.Mode) }); err != nil {
 				return err
 			}
 		}
@@ -94,12 +95,14 @@ func (s *swap) one(e *entry) error {
 	if !s.forward {
 		from, to, take, put = to, from, put, take
 	}
-	path := s.w.at(e.Path)
-	if ok, missing := s.safe(e.Path); missing && to == nil {
+	path, release, err := s.w.hold(e.Path)
+	if errors.Is(err, fs.ErrNotExist) && to == nil {
 		return nil
-	} else if !ok {
+	}
+	if err != nil {
 		return errForeign
 	}
+	defer release()
 	if e.InPlace {
 		return s.inPlace(path, take, put)
 	}
@@ -231,7 +234,7 @@ func (s *swap) inPlace(path, take, put string) error {
 			return err
 		}
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC|noFollow, 0)
 	if err != nil {
 		return err
 	}
@@ -256,22 +259,29 @@ func (s *swap) copyAside(path, take, tmp string) error {
 	return os.Rename(tmp, take)
 }
 
-// safe says whether all folders above p are folders, not links that somebody
-// put there.
-func (s *swap) safe(p string) (ok, missing bool) {
-	at := s.w.root
+// safe is the same by names, which somebody may change in between.
+func (w *Workspace) safe(p string) error {
+	at := w.root
 	parts := strings.Split(p, "/")
 	for _, part := range parts[:len(parts)-1] {
 		at = filepath.Join(at, part)
 		info, err := os.Lstat(at)
-		if err != nil {
-			return false, os.IsNotExist(err)
+		if os.IsNotExist(err) {
+			return fs.ErrNotExist
 		}
-		if !info.IsDir() {
-			return false, false
+		if err != nil || !info.IsDir() {
+			return errForeign
 		}
 	}
-	return true, false
+	return nil
+}
+
+func (w *Workspace) chmodByName(p string, mode func(fs.FileMode) fs.FileMode) error {
+	info, err := os.Lstat(w.at(p))
+	if err != nil || !info.IsDir() {
+		return nil
+	}
+	return os.Chmod(w.at(p), mode(info.Mode()))
 }
 
 // clean removes the temporary names that a cut copy may have left.

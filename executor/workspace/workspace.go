@@ -61,7 +61,8 @@ type Edit struct {
 type Workspace struct {
 	root, state string
 	dir         *os.Root
-	staged      bool // set before the first step
+	fd          *os.File // the root
+	staged      bool     // set before the first step
 
 	mu     sync.Mutex // of everything below, and of the tree while it is changed
 	next   int
@@ -115,6 +116,10 @@ func Open(root, state string) (*Workspace, error) {
 	if w.dir, err = os.OpenRoot(abs); err != nil {
 		return nil, err
 	}
+	if w.fd, err = os.Open(abs); err != nil {
+		w.dir.Close()
+		return nil, err
+	}
 	if err := w.loadIndex(); err != nil {
 		w.dir.Close()
 		return nil, err
@@ -130,7 +135,7 @@ func (w *Workspace) Begun() bool {
 }
 
 // Close lets go of the folder.
-func (w *Workspace) Close() error { return errors.Join(w.dir.Close(), w.index.Close()) }
+func (w *Workspace) Close() error { return errors.Join(w.fd.Close(), w.dir.Close(), w.index.Close()) }
 
 // Root is the absolute path of the user's folder.
 func (w *Workspace) Root() string { return w.root }

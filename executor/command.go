@@ -89,6 +89,7 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 	if exit.Killed > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d processes that the command left behind were ended", exit.Killed))
 	}
+	s.readOutput(r)
 	judgeExit(ctx, exit, l.step, c.Timeout, r)
 	r.Execs, r.ExecsTotal = exit.Execs, uint32(exit.ExecsTotal)
 	judgeExecs(r)

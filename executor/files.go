@@ -99,12 +99,7 @@ func (s *session) checkExpect(step *v1.Step, tx *workspace.Tx, r *v1.StepResult)
 		r.Unmet = append(r.Unmet, "exit_code")
 	}
 	for _, name := range e.Artifacts {
-		a, err := s.keep(name, tx)
-		if err != nil {
-			r.Unmet = append(r.Unmet, "artifacts: "+err.Error())
-			continue
-		}
-		r.Artifacts = append(r.Artifacts, a)
+		s.collectArtifacts(name, tx, r)
 	}
 	if len(r.Unmet) > 0 && r.Status == v1.Status_ok {
 		r.Status = v1.Status_failed
@@ -169,6 +164,8 @@ func (s *session) openResult(rel string, tx *workspace.Tx) (*os.File, error) {
 					return f, nil
 				}
 				f.Close()
+			} else if info, err := upper.Lstat(rel); err == nil && info.Mode()&fs.ModeCharDevice != 0 {
+				return nil, &fs.PathError{Op: "open", Path: rel, Err: fs.ErrNotExist} // the step deleted it
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // judge asks the policy whether a step may run.
 func (s *session) judge(step *v1.Step, args proto.Message) policy.Verdict {
-	req := policy.Request{Action: step.Action, Safety: step.Safety, Sandboxed: s.sandbox != nil && s.sandbox.MeetsMinimum()}
+	req := policy.Request{Action: step.Action, Safety: step.Safety, Sandboxed: s.ws == nil || s.sandbox != nil && s.sandbox.MeetsMinimum()} // without a workspace: Rejudge
 	switch a := args.(type) {
 	case *v1.RunCommandArgs:
 		req.Cmd, req.Cwd, req.Env = a.Cmd, s.abs(a.Cwd), a.Env
@@ -103,6 +103,9 @@ func resolveBy(follow func(string) (string, error), path string) string {
 
 // resolve also follows the links that only a staged layer has.
 func (s *session) resolve(path string) string {
+	if s.ws == nil {
+		return resolve(path)
+	}
 	tree, err := s.ws.Tree()
 	if err != nil || !s.ws.Staged() || !inside(s.ws.Root(), path) {
 		return resolve(path)
@@ -131,11 +134,11 @@ func (s *session) onDisk(path string) string {
 // git's own data is apart: an edit must not touch it, "git commit" does.
 func (s *session) judgeChanges(cs *v1.ChangeSet, tx *workspace.Tx, r *v1.StepResult) *v1.Decision {
 	left := false
-	if r.Action == contract.RunCommand {
+	if r.Action == contract.RunCommand || r.Action == contract.Apply { // of what is staged the user's git sees nothing before
 		if d := s.gitDenied(cs, tx); d != nil {
 			return d
 		}
-		left = r.Decision.GetVerdict() != v1.Decision_ask // what was asked was agreed to
+		left = r.Action == contract.RunCommand && r.Decision.GetVerdict() != v1.Decision_ask // what was asked was agreed to
 	}
 	var paths, data []string
 	for _, c := range cs.Changes {

@@ -131,7 +131,7 @@ func (r *run) judge() (bool, error) {
 		}
 		return false, r.interrupted()
 	}
-	failing := judge.Failing(result.GetOutput().GetText())
+	failing, summary := judge.Failures(result)
 	if err := r.checked(judge.Red, result, failing); err != nil {
 		return true, err
 	}
@@ -143,7 +143,7 @@ func (r *run) judge() (bool, error) {
 		return true, &stop{"check_red", 54, fmt.Sprintf("the check %q is still red after %d rounds", r.Check.Cmd, rounds)}
 	}
 	report, _ := describe(result)
-	return false, r.tell(fmt.Sprintf("The check %q is red:\n%s", r.Check.Cmd, tail(report, 12_000)))
+	return false, r.tell(fmt.Sprintf("The check %q is red:\n%s%s", r.Check.Cmd, summary, tail(report, 12_000)))
 }
 
 func (r *run) checked(verdict string, result *v1.StepResult, failing []string) error {

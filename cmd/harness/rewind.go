@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"harness/contract"
@@ -121,21 +122,27 @@ func listSteps(steps []*session.Step) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "N\tSTEP\tSTATUS\tCHANGED\tWHAT")
 	for i, s := range steps {
-		what := s.Action
-		for _, arg := range []string{"cmd", "path", "pattern"} {
-			if v := s.Args.GetFields()[arg].GetStringValue(); v != "" {
-				what += " " + v
-				break
-			}
-		}
-		if short := []rune(terminal.Safe(what)); len(short) > 70 {
-			what = string(short[:70]) + "…"
-		}
 		status := s.Result.GetStatus()
 		if s.Result == nil {
 			status = v1.Status_running
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\n", i+1, s.StepId, status, s.Result.GetChanges().GetTotal(), terminal.Safe(what))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\n", i+1, s.StepId, status, s.Result.GetChanges().GetTotal(), what(s))
 	}
 	return w.Flush()
+}
+
+// what a step does, in a line.
+func what(s *session.Step) string {
+	text := s.Action
+	for _, arg := range []string{"cmd", "path", "pattern"} {
+		if v := s.Args.GetFields()[arg].GetStringValue(); v != "" {
+			text += " " + v
+			break
+		}
+	}
+	short := []rune(strings.ReplaceAll(terminal.Safe(text), "\n", " "))
+	if len(short) > 70 {
+		short = append(short[:70], '…')
+	}
+	return string(short)
 }

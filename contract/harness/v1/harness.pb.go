@@ -545,7 +545,7 @@ func (x Decision_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Decision_Verdict.Descriptor instead.
 func (Decision_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29, 0}
 }
 
 type DecideRequest_Answer int32
@@ -594,7 +594,7 @@ func (x DecideRequest_Answer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Answer.Descriptor instead.
 func (DecideRequest_Answer) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41, 0}
 }
 
 type DecideRequest_Scope int32
@@ -643,7 +643,7 @@ func (x DecideRequest_Scope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Scope.Descriptor instead.
 func (DecideRequest_Scope) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39, 1}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41, 1}
 }
 
 // Step is one typed action.
@@ -744,7 +744,7 @@ func (x *Step) GetMode() Step_Mode {
 type Expect struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	ExitCode       *int32                 `protobuf:"varint,1,opt,name=exit_code,proto3,oneof" json:"exit_code,omitempty"`
-	Artifacts      []string               `protobuf:"bytes,2,rep,name=artifacts,proto3" json:"artifacts,omitempty"`                // files that must exist afterwards; collected into the result
+	Artifacts      []string               `protobuf:"bytes,2,rep,name=artifacts,proto3" json:"artifacts,omitempty"`                // files that must exist afterwards, or globs that must match; collected into the result
 	MaxOutputBytes uint32                 `protobuf:"varint,3,opt,name=max_output_bytes,proto3" json:"max_output_bytes,omitempty"` // of output.text; 0: the executor's default
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1723,6 +1723,7 @@ type StepResult struct {
 	ExecsTotal       uint32                 `protobuf:"varint,21,opt,name=execs_total,proto3" json:"execs_total,omitempty"`
 	Connections      []*Connection          `protobuf:"bytes,22,rep,name=connections,proto3" json:"connections,omitempty"` // connections that the step made, or was refused; may be cut to the first 200
 	ConnectionsTotal uint32                 `protobuf:"varint,23,opt,name=connections_total,proto3" json:"connections_total,omitempty"`
+	Tests            []*TestReport          `protobuf:"bytes,24,rep,name=tests,proto3" json:"tests,omitempty"` // reports of tests among the artifacts and in the output
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1916,6 +1917,13 @@ func (x *StepResult) GetConnectionsTotal() uint32 {
 		return x.ConnectionsTotal
 	}
 	return 0
+}
+
+func (x *StepResult) GetTests() []*TestReport {
+	if x != nil {
+		return x.Tests
+	}
+	return nil
 }
 
 // Exec is one program as the exec gate saw it, before its first instruction.
@@ -2570,6 +2578,151 @@ func (x *Conflict) GetKept() string {
 	return ""
 }
 
+// TestReport is what a report of tests says: JUnit XML, go test -json, TAP.
+type TestReport struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`     // the artifact, or "output"
+	Format        string                 `protobuf:"bytes,2,opt,name=format,proto3" json:"format,omitempty"` // junit, go-test-json, tap
+	Total         uint32                 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	Passed        uint32                 `protobuf:"varint,4,opt,name=passed,proto3" json:"passed,omitempty"`
+	Failed        uint32                 `protobuf:"varint,5,opt,name=failed,proto3" json:"failed,omitempty"`
+	Skipped       uint32                 `protobuf:"varint,6,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	Failures      []*TestFailure         `protobuf:"bytes,7,rep,name=failures,proto3" json:"failures,omitempty"` // may be cut to the first 50
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestReport) Reset() {
+	*x = TestReport{}
+	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestReport) ProtoMessage() {}
+
+func (x *TestReport) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
+func (*TestReport) Descriptor() ([]byte, []int) {
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *TestReport) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TestReport) GetFormat() string {
+	if x != nil {
+		return x.Format
+	}
+	return ""
+}
+
+func (x *TestReport) GetTotal() uint32 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *TestReport) GetPassed() uint32 {
+	if x != nil {
+		return x.Passed
+	}
+	return 0
+}
+
+func (x *TestReport) GetFailed() uint32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *TestReport) GetSkipped() uint32 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
+}
+
+func (x *TestReport) GetFailures() []*TestFailure {
+	if x != nil {
+		return x.Failures
+	}
+	return nil
+}
+
+type TestFailure struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"` // head and tail where cut
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TestFailure) Reset() {
+	*x = TestFailure{}
+	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TestFailure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TestFailure) ProtoMessage() {}
+
+func (x *TestFailure) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TestFailure.ProtoReflect.Descriptor instead.
+func (*TestFailure) Descriptor() ([]byte, []int) {
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *TestFailure) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TestFailure) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 type Artifact struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -2582,7 +2735,7 @@ type Artifact struct {
 
 func (x *Artifact) Reset() {
 	*x = Artifact{}
-	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	mi := &file_harness_v1_harness_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2594,7 +2747,7 @@ func (x *Artifact) String() string {
 func (*Artifact) ProtoMessage() {}
 
 func (x *Artifact) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	mi := &file_harness_v1_harness_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2607,7 +2760,7 @@ func (x *Artifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
 func (*Artifact) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Artifact) GetName() string {
@@ -2649,7 +2802,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	mi := &file_harness_v1_harness_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2814,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	mi := &file_harness_v1_harness_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2827,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{26}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Usage) GetWallMs() float64 {
@@ -2712,7 +2865,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_harness_v1_harness_proto_msgTypes[27]
+	mi := &file_harness_v1_harness_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +2877,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[27]
+	mi := &file_harness_v1_harness_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +2890,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Decision) GetVerdict() Decision_Verdict {
@@ -2794,7 +2947,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_harness_v1_harness_proto_msgTypes[28]
+	mi := &file_harness_v1_harness_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2806,7 +2959,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[28]
+	mi := &file_harness_v1_harness_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2819,7 +2972,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Approval) GetApprovalId() string {
@@ -2912,7 +3065,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_harness_v1_harness_proto_msgTypes[29]
+	mi := &file_harness_v1_harness_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2924,7 +3077,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[29]
+	mi := &file_harness_v1_harness_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2937,7 +3090,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -3064,7 +3217,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_harness_v1_harness_proto_msgTypes[30]
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3076,7 +3229,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[30]
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3089,7 +3242,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *StepStarted) GetAction() string {
@@ -3116,7 +3269,7 @@ type OutputChunk struct {
 
 func (x *OutputChunk) Reset() {
 	*x = OutputChunk{}
-	mi := &file_harness_v1_harness_proto_msgTypes[31]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3128,7 +3281,7 @@ func (x *OutputChunk) String() string {
 func (*OutputChunk) ProtoMessage() {}
 
 func (x *OutputChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[31]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3141,7 +3294,7 @@ func (x *OutputChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputChunk.ProtoReflect.Descriptor instead.
 func (*OutputChunk) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{31}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OutputChunk) GetOffset() uint64 {
@@ -3169,7 +3322,7 @@ type Capability struct {
 
 func (x *Capability) Reset() {
 	*x = Capability{}
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3181,7 +3334,7 @@ func (x *Capability) String() string {
 func (*Capability) ProtoMessage() {}
 
 func (x *Capability) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3194,7 +3347,7 @@ func (x *Capability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capability.ProtoReflect.Descriptor instead.
 func (*Capability) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Capability) GetName() string {
@@ -3235,7 +3388,7 @@ type OpenRequest struct {
 
 func (x *OpenRequest) Reset() {
 	*x = OpenRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3247,7 +3400,7 @@ func (x *OpenRequest) String() string {
 func (*OpenRequest) ProtoMessage() {}
 
 func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3260,7 +3413,7 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
 func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *OpenRequest) GetSessionId() string {
@@ -3344,7 +3497,7 @@ type OpenResponse struct {
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3356,7 +3509,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3369,7 +3522,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *OpenResponse) GetSessionId() string {
@@ -3451,7 +3604,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3463,7 +3616,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3476,7 +3629,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SubmitRequest) GetStep() *Step {
@@ -3495,7 +3648,7 @@ type SubmitResponse struct {
 
 func (x *SubmitResponse) Reset() {
 	*x = SubmitResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3507,7 +3660,7 @@ func (x *SubmitResponse) String() string {
 func (*SubmitResponse) ProtoMessage() {}
 
 func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3520,7 +3673,7 @@ func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResponse.ProtoReflect.Descriptor instead.
 func (*SubmitResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SubmitResponse) GetResult() *StepResult {
@@ -3541,7 +3694,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3553,7 +3706,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3566,7 +3719,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -3599,7 +3752,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3611,7 +3764,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3624,7 +3777,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WatchResponse) GetEvent() *Event {
@@ -3652,7 +3805,7 @@ type DecideRequest struct {
 
 func (x *DecideRequest) Reset() {
 	*x = DecideRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[39]
+	mi := &file_harness_v1_harness_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3664,7 +3817,7 @@ func (x *DecideRequest) String() string {
 func (*DecideRequest) ProtoMessage() {}
 
 func (x *DecideRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[39]
+	mi := &file_harness_v1_harness_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3677,7 +3830,7 @@ func (x *DecideRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideRequest.ProtoReflect.Descriptor instead.
 func (*DecideRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DecideRequest) GetSessionId() string {
@@ -3760,7 +3913,7 @@ type DecideResponse struct {
 
 func (x *DecideResponse) Reset() {
 	*x = DecideResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[40]
+	mi := &file_harness_v1_harness_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3772,7 +3925,7 @@ func (x *DecideResponse) String() string {
 func (*DecideResponse) ProtoMessage() {}
 
 func (x *DecideResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[40]
+	mi := &file_harness_v1_harness_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3785,7 +3938,7 @@ func (x *DecideResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideResponse.ProtoReflect.Descriptor instead.
 func (*DecideResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DecideResponse) GetAccepted() bool {
@@ -3811,7 +3964,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[41]
+	mi := &file_harness_v1_harness_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3823,7 +3976,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[41]
+	mi := &file_harness_v1_harness_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3836,7 +3989,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CloseRequest) GetSessionId() string {
@@ -3854,7 +4007,7 @@ type CloseResponse struct {
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[42]
+	mi := &file_harness_v1_harness_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3866,7 +4019,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[42]
+	mi := &file_harness_v1_harness_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3879,7 +4032,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{44}
 }
 
 var File_harness_v1_harness_proto protoreflect.FileDescriptor
@@ -3987,7 +4140,7 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x05hunks\x18\x02 \x03(\rR\x05hunks\x12\x14\n" +
 	"\x05force\x18\x03 \x01(\bR\x05force\"#\n" +
 	"\vDiscardArgs\x12\x14\n" +
-	"\x05paths\x18\x01 \x03(\tR\x05paths\"\xf4\x06\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\"\xa2\a\n" +
 	"\n" +
 	"StepResult\x12\x18\n" +
 	"\astep_id\x18\x01 \x01(\tR\astep_id\x12\x1e\n" +
@@ -4017,7 +4170,8 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x05execs\x18\x14 \x03(\v2\x10.harness.v1.ExecR\x05execs\x12 \n" +
 	"\vexecs_total\x18\x15 \x01(\rR\vexecs_total\x128\n" +
 	"\vconnections\x18\x16 \x03(\v2\x16.harness.v1.ConnectionR\vconnections\x12,\n" +
-	"\x11connections_total\x18\x17 \x01(\rR\x11connections_totalB\f\n" +
+	"\x11connections_total\x18\x17 \x01(\rR\x11connections_total\x12,\n" +
+	"\x05tests\x18\x18 \x03(\v2\x16.harness.v1.TestReportR\x05testsB\f\n" +
 	"\n" +
 	"_exit_code\"\x8f\x02\n" +
 	"\x04Exec\x12\x18\n" +
@@ -4114,7 +4268,19 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\bConflict\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +
-	"\x04kept\x18\x03 \x01(\tR\x04kept\"j\n" +
+	"\x04kept\x18\x03 \x01(\tR\x04kept\"\xcd\x01\n" +
+	"\n" +
+	"TestReport\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06format\x18\x02 \x01(\tR\x06format\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\rR\x05total\x12\x16\n" +
+	"\x06passed\x18\x04 \x01(\rR\x06passed\x12\x16\n" +
+	"\x06failed\x18\x05 \x01(\rR\x06failed\x12\x18\n" +
+	"\askipped\x18\x06 \x01(\rR\askipped\x123\n" +
+	"\bfailures\x18\a \x03(\v2\x17.harness.v1.TestFailureR\bfailures\";\n" +
+	"\vTestFailure\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"j\n" +
 	"\bArtifact\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x12\n" +
@@ -4280,7 +4446,7 @@ func file_harness_v1_harness_proto_rawDescGZIP() []byte {
 }
 
 var file_harness_v1_harness_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_harness_v1_harness_proto_goTypes = []any{
 	(Status)(0),                   // 0: harness.v1.Status
 	(Step_Mode)(0),                // 1: harness.v1.Step.Mode
@@ -4318,92 +4484,96 @@ var file_harness_v1_harness_proto_goTypes = []any{
 	(*ChangeSet)(nil),             // 33: harness.v1.ChangeSet
 	(*Change)(nil),                // 34: harness.v1.Change
 	(*Conflict)(nil),              // 35: harness.v1.Conflict
-	(*Artifact)(nil),              // 36: harness.v1.Artifact
-	(*Usage)(nil),                 // 37: harness.v1.Usage
-	(*Decision)(nil),              // 38: harness.v1.Decision
-	(*Approval)(nil),              // 39: harness.v1.Approval
-	(*Event)(nil),                 // 40: harness.v1.Event
-	(*StepStarted)(nil),           // 41: harness.v1.StepStarted
-	(*OutputChunk)(nil),           // 42: harness.v1.OutputChunk
-	(*Capability)(nil),            // 43: harness.v1.Capability
-	(*OpenRequest)(nil),           // 44: harness.v1.OpenRequest
-	(*OpenResponse)(nil),          // 45: harness.v1.OpenResponse
-	(*SubmitRequest)(nil),         // 46: harness.v1.SubmitRequest
-	(*SubmitResponse)(nil),        // 47: harness.v1.SubmitResponse
-	(*WatchRequest)(nil),          // 48: harness.v1.WatchRequest
-	(*WatchResponse)(nil),         // 49: harness.v1.WatchResponse
-	(*DecideRequest)(nil),         // 50: harness.v1.DecideRequest
-	(*DecideResponse)(nil),        // 51: harness.v1.DecideResponse
-	(*CloseRequest)(nil),          // 52: harness.v1.CloseRequest
-	(*CloseResponse)(nil),         // 53: harness.v1.CloseResponse
-	nil,                           // 54: harness.v1.RunCommandArgs.EnvEntry
-	(*structpb.Struct)(nil),       // 55: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 56: google.protobuf.Timestamp
+	(*TestReport)(nil),            // 36: harness.v1.TestReport
+	(*TestFailure)(nil),           // 37: harness.v1.TestFailure
+	(*Artifact)(nil),              // 38: harness.v1.Artifact
+	(*Usage)(nil),                 // 39: harness.v1.Usage
+	(*Decision)(nil),              // 40: harness.v1.Decision
+	(*Approval)(nil),              // 41: harness.v1.Approval
+	(*Event)(nil),                 // 42: harness.v1.Event
+	(*StepStarted)(nil),           // 43: harness.v1.StepStarted
+	(*OutputChunk)(nil),           // 44: harness.v1.OutputChunk
+	(*Capability)(nil),            // 45: harness.v1.Capability
+	(*OpenRequest)(nil),           // 46: harness.v1.OpenRequest
+	(*OpenResponse)(nil),          // 47: harness.v1.OpenResponse
+	(*SubmitRequest)(nil),         // 48: harness.v1.SubmitRequest
+	(*SubmitResponse)(nil),        // 49: harness.v1.SubmitResponse
+	(*WatchRequest)(nil),          // 50: harness.v1.WatchRequest
+	(*WatchResponse)(nil),         // 51: harness.v1.WatchResponse
+	(*DecideRequest)(nil),         // 52: harness.v1.DecideRequest
+	(*DecideResponse)(nil),        // 53: harness.v1.DecideResponse
+	(*CloseRequest)(nil),          // 54: harness.v1.CloseRequest
+	(*CloseResponse)(nil),         // 55: harness.v1.CloseResponse
+	nil,                           // 56: harness.v1.RunCommandArgs.EnvEntry
+	(*structpb.Struct)(nil),       // 57: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 58: google.protobuf.Timestamp
 }
 var file_harness_v1_harness_proto_depIdxs = []int32{
-	55, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
+	57, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
 	12, // 1: harness.v1.Step.expect:type_name -> harness.v1.Expect
 	13, // 2: harness.v1.Step.safety:type_name -> harness.v1.Safety
 	1,  // 3: harness.v1.Step.mode:type_name -> harness.v1.Step.Mode
 	2,  // 4: harness.v1.Safety.network:type_name -> harness.v1.Safety.Network
 	3,  // 5: harness.v1.Safety.writes:type_name -> harness.v1.Safety.Writes
 	4,  // 6: harness.v1.WriteFileArgs.encoding:type_name -> harness.v1.WriteFileArgs.Encoding
-	54, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
+	56, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
 	0,  // 8: harness.v1.StepResult.status:type_name -> harness.v1.Status
 	30, // 9: harness.v1.StepResult.error:type_name -> harness.v1.Error
 	31, // 10: harness.v1.StepResult.output:type_name -> harness.v1.Output
 	32, // 11: harness.v1.StepResult.file:type_name -> harness.v1.FileInfo
 	33, // 12: harness.v1.StepResult.changes:type_name -> harness.v1.ChangeSet
-	36, // 13: harness.v1.StepResult.artifacts:type_name -> harness.v1.Artifact
-	37, // 14: harness.v1.StepResult.usage:type_name -> harness.v1.Usage
-	38, // 15: harness.v1.StepResult.decision:type_name -> harness.v1.Decision
-	39, // 16: harness.v1.StepResult.approval:type_name -> harness.v1.Approval
+	38, // 13: harness.v1.StepResult.artifacts:type_name -> harness.v1.Artifact
+	39, // 14: harness.v1.StepResult.usage:type_name -> harness.v1.Usage
+	40, // 15: harness.v1.StepResult.decision:type_name -> harness.v1.Decision
+	41, // 16: harness.v1.StepResult.approval:type_name -> harness.v1.Approval
 	28, // 17: harness.v1.StepResult.execs:type_name -> harness.v1.Exec
 	29, // 18: harness.v1.StepResult.connections:type_name -> harness.v1.Connection
-	56, // 19: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
-	38, // 20: harness.v1.Exec.refused:type_name -> harness.v1.Decision
-	56, // 21: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
-	38, // 22: harness.v1.Connection.refused:type_name -> harness.v1.Decision
-	5,  // 23: harness.v1.Error.kind:type_name -> harness.v1.Error.Kind
-	34, // 24: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
-	35, // 25: harness.v1.ChangeSet.conflicts:type_name -> harness.v1.Conflict
-	6,  // 26: harness.v1.Change.kind:type_name -> harness.v1.Change.Kind
-	7,  // 27: harness.v1.Change.type:type_name -> harness.v1.Change.Type
-	8,  // 28: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
-	38, // 29: harness.v1.Approval.decision:type_name -> harness.v1.Decision
-	56, // 30: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
-	56, // 31: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
-	56, // 32: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
-	41, // 33: harness.v1.Event.started:type_name -> harness.v1.StepStarted
-	42, // 34: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
-	27, // 35: harness.v1.Event.finished:type_name -> harness.v1.StepResult
-	39, // 36: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
-	50, // 37: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
-	38, // 38: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
-	13, // 39: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
-	43, // 40: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
-	11, // 41: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
-	27, // 42: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
-	40, // 43: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
-	9,  // 44: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
-	10, // 45: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
-	56, // 46: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
-	50, // 47: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
-	44, // 48: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
-	46, // 49: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
-	48, // 50: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
-	50, // 51: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
-	52, // 52: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
-	45, // 53: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
-	47, // 54: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
-	49, // 55: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
-	51, // 56: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
-	53, // 57: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
-	53, // [53:58] is the sub-list for method output_type
-	48, // [48:53] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	36, // 19: harness.v1.StepResult.tests:type_name -> harness.v1.TestReport
+	58, // 20: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
+	40, // 21: harness.v1.Exec.refused:type_name -> harness.v1.Decision
+	58, // 22: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
+	40, // 23: harness.v1.Connection.refused:type_name -> harness.v1.Decision
+	5,  // 24: harness.v1.Error.kind:type_name -> harness.v1.Error.Kind
+	34, // 25: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
+	35, // 26: harness.v1.ChangeSet.conflicts:type_name -> harness.v1.Conflict
+	6,  // 27: harness.v1.Change.kind:type_name -> harness.v1.Change.Kind
+	7,  // 28: harness.v1.Change.type:type_name -> harness.v1.Change.Type
+	37, // 29: harness.v1.TestReport.failures:type_name -> harness.v1.TestFailure
+	8,  // 30: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
+	40, // 31: harness.v1.Approval.decision:type_name -> harness.v1.Decision
+	58, // 32: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
+	58, // 33: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
+	58, // 34: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
+	43, // 35: harness.v1.Event.started:type_name -> harness.v1.StepStarted
+	44, // 36: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
+	27, // 37: harness.v1.Event.finished:type_name -> harness.v1.StepResult
+	41, // 38: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
+	52, // 39: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
+	40, // 40: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
+	13, // 41: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
+	45, // 42: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
+	11, // 43: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
+	27, // 44: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
+	42, // 45: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
+	9,  // 46: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
+	10, // 47: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
+	58, // 48: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
+	52, // 49: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
+	46, // 50: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
+	48, // 51: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
+	50, // 52: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
+	52, // 53: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
+	54, // 54: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
+	47, // 55: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
+	49, // 56: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
+	51, // 57: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
+	53, // 58: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
+	55, // 59: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
+	55, // [55:60] is the sub-list for method output_type
+	50, // [50:55] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_harness_v1_harness_proto_init() }
@@ -4414,7 +4584,7 @@ func file_harness_v1_harness_proto_init() {
 	file_harness_v1_harness_proto_msgTypes[1].OneofWrappers = []any{}
 	file_harness_v1_harness_proto_msgTypes[16].OneofWrappers = []any{}
 	file_harness_v1_harness_proto_msgTypes[17].OneofWrappers = []any{}
-	file_harness_v1_harness_proto_msgTypes[29].OneofWrappers = []any{
+	file_harness_v1_harness_proto_msgTypes[31].OneofWrappers = []any{
 		(*Event_Started)(nil),
 		(*Event_Output)(nil),
 		(*Event_Finished)(nil),
@@ -4427,7 +4597,7 @@ func file_harness_v1_harness_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_v1_harness_proto_rawDesc), len(file_harness_v1_harness_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   44,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,6 +22,13 @@ func (r *run) accept(reply *model.Reply) (*model.Reply, error) {
 	r.spent.Turns++
 	r.spent.Add(reply.Usage, r.Model.Info())
 	r.view.Measure(reply.Usage.InputTokens)
+	if noted, ok := r.Model.(interface{ Notes() []string }); ok { // a recording's
+		for _, n := range noted.Notes() {
+			if err := r.emit("warning", map[string]any{"message": n}); err != nil {
+				return nil, err
+			}
+		}
+	}
 	m := &reply.Message
 	refused := reply.Stop == model.Refusal || reply.Stop == model.Filtered
 	if refused {

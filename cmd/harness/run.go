@@ -32,6 +32,7 @@ type runCmd struct {
 	Task      []string `arg:"" optional:"" help:"The task in plain words; - reads it from standard input."`
 	Dir       string   `short:"C" name:"cd" default:"." help:"Work in this folder." placeholder:"DIR"`
 	Model     string   `short:"m" help:"provider/model, as anthropic/claude-sonnet-4-5." placeholder:"MODEL"`
+	Record    string   `help:"Record the model's replies at the wire, without keys; -m recorded:FILE plays them." placeholder:"FILE"`
 	Fallback  string   `name:"fallback-model" help:"The model that goes on where the first is out." placeholder:"MODEL"`
 	Small     string   `name:"small-model" help:"The model that makes summaries." placeholder:"MODEL"`
 	Continue  bool     `short:"c" help:"Go on with this folder's last session."`
@@ -58,7 +59,7 @@ type runCmd struct {
 	without []string    // and its steps that this one leaves out
 }
 
-func (c *runCmd) Run() error {
+func (c *runCmd) Run() (err error) {
 	dir, err := folder(c.Dir)
 	if err != nil {
 		return &exit{42, err}
@@ -78,7 +79,12 @@ func (c *runCmd) Run() error {
 	if c.Model == "" {
 		c.Model = cfg.Model
 	}
-	m, err := providers.Resolve(c.Model, os.Getenv)
+	via, ended, err := c.recorder()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ended()) }()
+	m, err := providers.ResolveVia(via, c.Model, os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -93,7 +99,7 @@ func (c *runCmd) Run() error {
 		if name == "" {
 			continue
 		}
-		if *o.to, err = providers.Resolve(name, os.Getenv); err != nil {
+		if *o.to, err = providers.ResolveVia(via, name, os.Getenv); err != nil {
 			return err
 		}
 		if closer, ok := (*o.to).(io.Closer); ok {

@@ -182,7 +182,7 @@ func serve(t *testing.T, replies ...recorded.Reply) *recorded.Server {
 }
 
 func over(wire string, s *recorded.Server) model.Model {
-	m, err := speak(s, wire)
+	m, err := speak(nil, s, "recorded", wire)
 	if err != nil {
 		panic(err)
 	}

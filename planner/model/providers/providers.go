@@ -3,7 +3,9 @@
 package providers
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -34,6 +36,11 @@ const (
 // Resolve is the model of a name, or of the keys that are there for "".
 // A model that holds something open is an io.Closer too.
 func Resolve(name string, getenv func(string) string) (model.Model, error) {
+	return ResolveVia(nil, name, getenv)
+}
+
+// ResolveVia is Resolve with an HTTP client, nil for the default.
+func ResolveVia(via *http.Client, name string, getenv func(string) string) (model.Model, error) {
 	if name == "" {
 		name = getenv("HARNESS_MODEL")
 	}
@@ -49,7 +56,7 @@ func Resolve(name string, getenv func(string) string) (model.Model, error) {
 		return nil, &model.Error{Kind: model.Auth, Message: noKey}
 	}
 	if file, ok := strings.CutPrefix(name, "recorded:"); ok {
-		return play(file)
+		return play(via, file)
 	}
 	provider, id, ok := strings.Cut(name, "/")
 	if !ok || id == "" {
@@ -62,7 +69,7 @@ func Resolve(name string, getenv func(string) string) (model.Model, error) {
 		}
 		return k, nil
 	}
-	c := openai.Config{Model: id, Provider: provider}
+	c := openai.Config{Model: id, Provider: provider, HTTPClient: via}
 	var err error
 	switch provider {
 	case "anthropic":
@@ -70,7 +77,7 @@ func Resolve(name string, getenv func(string) string) (model.Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		return anthropic.New(anthropic.Config{Model: id, APIKey: k, BaseURL: getenv("ANTHROPIC_BASE_URL"), Info: catalogue.Lookup(name)}), nil
+		return anthropic.New(anthropic.Config{Model: id, APIKey: k, BaseURL: getenv("ANTHROPIC_BASE_URL"), HTTPClient: via, Info: catalogue.Lookup(name)}), nil
 	case "openai", "openai-chat":
 		c.BaseURL = getenv("OPENAI_BASE_URL")
 		if c.APIKey, err = key("OPENAI_API_KEY", c.BaseURL == ""); err != nil {
@@ -116,8 +123,11 @@ type played struct {
 func (p *played) Name() string { return "recorded:" + p.file }
 func (p *played) Close() error { return p.server.Close() }
 
+// Notes is what differs in the requests from the recorded ones.
+func (p *played) Notes() []string { return p.server.Notes() }
+
 // play serves a recording, FILE or FILE?wire=anthropic|responses|chat.
-func play(file string) (model.Model, error) {
+func play(via *http.Client, file string) (model.Model, error) {
 	file, query, _ := strings.Cut(file, "?")
 	f, err := os.Open(file)
 	if err != nil {
@@ -132,16 +142,28 @@ func play(file string) (model.Model, error) {
 	if err != nil {
 		return nil, &model.Error{Kind: model.Invalid, Message: fmt.Sprintf("%q: %v", query, err)}
 	}
-	return Play(replies, file, q.Get("wire"))
+	return playVia(via, replies, file, q.Get("wire"))
 }
 
-// Play serves replies in one of the wires, by default Anthropic's.
+// Play serves replies in one of the wires: that of the recorded exchanges, or Anthropic's.
 func Play(replies []recorded.Reply, name, wire string) (model.Model, error) {
+	return playVia(nil, replies, name, wire)
+}
+
+func playVia(via *http.Client, replies []recorded.Reply, name, wire string) (model.Model, error) {
+	id := "recorded"
+	if len(replies) > 0 && replies[0].Exchange != nil {
+		var request struct{ Model string } // thoughts go back to the model that had them
+		if err := json.Unmarshal(replies[0].Exchange.Request, &request); err != nil {
+			return nil, &model.Error{Kind: model.Invalid, Message: name + ": the first request: " + err.Error()}
+		}
+		id, wire = request.Model, replies[0].Exchange.Wire
+	}
 	s, err := recorded.Serve(replies)
 	if err != nil {
 		return nil, &model.Error{Kind: model.Invalid, Message: "the server of the recording: " + err.Error()}
 	}
-	m, err := speak(s, wire)
+	m, err := speak(via, s, id, wire)
 	if err != nil {
 		s.Close()
 		return nil, err
@@ -150,11 +172,11 @@ func Play(replies []recorded.Reply, name, wire string) (model.Model, error) {
 }
 
 // speak is a client of a recording's server.
-func speak(s *recorded.Server, wire string) (model.Model, error) {
-	c := openai.Config{Model: "recorded", APIKey: "none", BaseURL: s.URL() + "/v1"}
+func speak(via *http.Client, s *recorded.Server, id, wire string) (model.Model, error) {
+	c := openai.Config{Model: id, APIKey: "none", BaseURL: s.URL() + "/v1", HTTPClient: via}
 	switch wire {
 	case "", "anthropic":
-		return anthropic.New(anthropic.Config{Model: "recorded", APIKey: "none", BaseURL: s.URL()}), nil
+		return anthropic.New(anthropic.Config{Model: id, APIKey: "none", BaseURL: s.URL(), HTTPClient: via}), nil
 	case "responses":
 		return openai.NewResponses(c), nil
 	case "chat":

@@ -7,6 +7,7 @@
 //	{"fault": "429"}
 //	{"text": "Done."}
 //
+// Or a line an exchange as a Recorder wrote it, which is played byte for byte.
 // A line with a fault answers one request with it; the next line answers the
 // retry. A request after the last line is refused, which no client retries.
 package recorded
@@ -33,6 +34,8 @@ type Reply struct {
 	// call, bad_json cuts the arguments of all, and refusal and filter say that
 	// the model and the provider's filter refused.
 	Fault string `json:"fault"`
+	// Exchange is a line that Recorder wrote; the other fields are empty then.
+	Exchange *Exchange `json:"exchange"`
 }
 
 // Call is a tool call of a reply.

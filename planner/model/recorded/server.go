@@ -19,6 +19,7 @@ type Server struct {
 	replies  []Reply
 	next     int
 	requests [][]byte
+	notes    []string
 }
 
 var wires = map[string]struct {
@@ -91,6 +92,10 @@ func (s *Server) answer(w http.ResponseWriter, req *http.Request, as wire) {
 		return
 	}
 	r := s.replies[n]
+	if r.Exchange != nil {
+		s.replay(w, as, n, body, r.Exchange)
+		return
+	}
 	if refuse(w, as, r.Fault) {
 		return
 	}

@@ -58,11 +58,15 @@ var sessionCases = map[string]func(t *testing.T){
 			t.Fatal(err)
 		}
 		lines := bytes.SplitAfter(data, []byte("\n"))
-		lines[4] = bytes.Replace(lines[4], []byte("echo abc"), []byte("echo abd"), 1)
+		n := len(lines) / 2
+		for !bytes.Contains(lines[n], []byte("echo abc")) {
+			n++
+		}
+		lines[n] = bytes.Replace(lines[n], []byte("echo abc"), []byte("echo abd"), 1)
 		if err := os.WriteFile(file, bytes.Join(lines, nil), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if f := verified(t, state); len(f) != 1 || f[0].Line != 4 || f[0].Problem != "changed" {
+		if f := verified(t, state); len(f) != 1 || f[0].Line != int64(n) || f[0].Problem != "changed" {
 			t.Errorf("%v", f)
 		}
 	},

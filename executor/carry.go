@@ -95,7 +95,7 @@ func (s *session) waits(step *v1.Step) (*v1.Approval, error) {
 // questions without an answer wait on, answers that came meanwhile are carried out.
 func (s *session) resume() error {
 	for id, l := range maps.Clone(s.live) {
-		if l.step.Mode == v1.Step_async && l.step.Action == contract.RunCommand {
+		if takesInput(l.step) {
 			if err := l.openStdin(); err != nil {
 				return contract.Errorf(v1.Error_unavailable, "a pipe: %v", err)
 			}

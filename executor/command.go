@@ -66,14 +66,16 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 	if a.TimeoutS > 0 {
 		c.Timeout = time.Duration(a.TimeoutS) * time.Second
 	}
-	if l.step.Mode == v1.Step_async {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if takesInput(l.step) {
 		c.Stdin = l.input
 		defer l.input.Close()
 		defer l.closeStdin()
+		watched := s.watchInput(l)
+		defer watched()
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	collected := s.collect(l.step, out, cancel)
+	collected := s.collect(l, out, cancel)
 	exit, err := s.sandbox.Run(ctx, c)
 	in.Close()
 	out.SetReadDeadline(time.Now().Add(drainTime))
@@ -136,8 +138,9 @@ func judgeExit(ctx context.Context, exit *sandbox.Exit, step *v1.Step, timeout t
 }
 
 // collect reads a command's output on a goroutine; call what it returns for the end of it.
-func (s *session) collect(step *v1.Step, out *os.File, cancel context.CancelCauseFunc) func() (*v1.Output, error) {
+func (s *session) collect(l *live, out *os.File, cancel context.CancelCauseFunc) func() (*v1.Output, error) {
 	growPipe(out)
+	step := l.step
 	budget := defaultOutput
 	if n := int(step.GetExpect().GetMaxOutputBytes()); n > 0 {
 		budget = min(max(n, 64), maxOutputText)
@@ -149,6 +152,7 @@ func (s *session) collect(step *v1.Step, out *os.File, cancel context.CancelCaus
 		var stream artifact.Stream
 		var shown uint64
 		err := o.Copy(out, func(b []byte) {
+			l.printed(b)
 			if shown >= streamedOutput {
 				return
 			}
@@ -194,19 +198,4 @@ func (s *session) workingDir(cwd string) (string, error) {
 		return "", contract.Errorf(v1.Error_invalid, "%s is not a folder", cwd).WithField("args.cwd")
 	}
 	return real, nil
-}
-
-// openStdin makes the pipe through which an async command gets its input.
-func (l *live) openStdin() (err error) {
-	l.input, l.stdin, err = os.Pipe()
-	return err
-}
-
-func (l *live) closeStdin() {
-	l.set(func() {
-		if l.stdin != nil {
-			l.stdin.Close()
-			l.stdin = nil
-		}
-	})
 }

@@ -49,8 +49,9 @@ func (s *session) writeStdin(a *v1.WriteStdinArgs, r *v1.StepResult) error {
 	w := l.stdin
 	l.mu.Unlock()
 	if w == nil {
-		return contract.Errorf(v1.Error_unsupported, "the step %s takes no input", a.Target).WithHint("start it with mode async")
+		return contract.Errorf(v1.Error_unsupported, "the step %s takes no input", a.Target).WithHint("start it with mode async or auto")
 	}
+	l.set(func() { l.waits = false })
 	if _, err := w.WriteString(a.Text); err != nil {
 		return contract.Errorf(v1.Error_unavailable, "the step %s no longer reads: %v", a.Target, err)
 	}

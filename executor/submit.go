@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"sync"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -22,6 +23,8 @@ type live struct {
 	result   *v1.StepResult // the end
 	stdin    *os.File       // of an async command: the end that write_stdin writes to
 	input    *os.File       // and the one that the command reads
+	last     []byte         // the end of what it printed
+	waits    bool           // for input
 	changed  chan struct{}  // closed and renewed when approval or result change
 }
 
@@ -41,20 +44,39 @@ func (l *live) set(change func()) {
 	l.changed = make(chan struct{})
 }
 
-// settled waits until the step ended or is held.
+// defaultWait is how long a Submit with mode auto waits.
+const defaultWait = 10 * time.Second
+
+// settled waits until the step ended or is held; with mode auto also until it
+// needs input, or the time that the planner has for it is over.
 func (l *live) settled(ctx context.Context) (*v1.StepResult, error) {
+	var over <-chan time.Time
+	if l.step.Mode == v1.Step_auto {
+		wait := time.Duration(l.step.WaitMs) * time.Millisecond
+		if wait == 0 {
+			wait = defaultWait
+		}
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		over = t.C
+	}
 	for {
 		l.mu.Lock()
 		result, approval, changed := l.result, l.approval, l.changed
+		needsInput := l.waits && over != nil
 		l.mu.Unlock()
 		switch {
 		case result != nil:
 			return result, nil
 		case approval != nil:
 			return awaiting(l.step, approval), nil
+		case needsInput:
+			return l.now(), nil
 		}
 		select {
 		case <-changed:
+		case <-over:
+			return l.now(), nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -89,7 +111,7 @@ func (s *session) submit(ctx context.Context, step *v1.Step, args proto.Message)
 			return nil, contract.Errorf(v1.Error_unavailable, "the journal: %v", err).WithHint("nothing was run")
 		}
 		l = newLive(step)
-		if step.Mode == v1.Step_async && step.Action == contract.RunCommand {
+		if takesInput(step) {
 			if err := l.openStdin(); err != nil {
 				s.mu.Unlock()
 				return nil, contract.Errorf(v1.Error_unavailable, "a pipe: %v", err)
@@ -117,6 +139,9 @@ func (l *live) now() *v1.StepResult {
 	}
 	r := newResult(l.step)
 	r.Status = v1.Status_running
+	if l.waits {
+		r.Status, r.Output = v1.Status_needs_input, &v1.Output{Text: l.prompt()}
+	}
 	return r
 }
 

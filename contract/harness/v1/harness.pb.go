@@ -110,6 +110,7 @@ type Step_Mode int32
 const (
 	Step_sync  Step_Mode = 0 // Submit returns the result
 	Step_async Step_Mode = 1 // Submit returns at once with status running; the result is an event
+	Step_auto  Step_Mode = 2 // Submit returns the result, or running when wait_ms are over, or needs_input when the command waits for input; the step goes on
 )
 
 // Enum value maps for Step_Mode.
@@ -117,10 +118,12 @@ var (
 	Step_Mode_name = map[int32]string{
 		0: "sync",
 		1: "async",
+		2: "auto",
 	}
 	Step_Mode_value = map[string]int32{
 		"sync":  0,
 		"async": 1,
+		"auto":  2,
 	}
 )
 
@@ -594,7 +597,7 @@ func (x DecideRequest_Answer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Answer.Descriptor instead.
 func (DecideRequest_Answer) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42, 0}
 }
 
 type DecideRequest_Scope int32
@@ -643,7 +646,7 @@ func (x DecideRequest_Scope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Scope.Descriptor instead.
 func (DecideRequest_Scope) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41, 1}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42, 1}
 }
 
 // Step is one typed action.
@@ -656,6 +659,7 @@ type Step struct {
 	Expect        *Expect                `protobuf:"bytes,5,opt,name=expect,proto3" json:"expect,omitempty"`
 	Safety        *Safety                `protobuf:"bytes,6,opt,name=safety,proto3" json:"safety,omitempty"` // can only narrow what the executor's policy grants
 	Mode          Step_Mode              `protobuf:"varint,7,opt,name=mode,proto3,enum=harness.v1.Step_Mode" json:"mode,omitempty"`
+	WaitMs        uint32                 `protobuf:"varint,8,opt,name=wait_ms,proto3" json:"wait_ms,omitempty"` // with auto; 0: 10 seconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -737,6 +741,13 @@ func (x *Step) GetMode() Step_Mode {
 		return x.Mode
 	}
 	return Step_sync
+}
+
+func (x *Step) GetWaitMs() uint32 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
 }
 
 // Expect says what the planner counts on. What is not met is listed in
@@ -3058,6 +3069,7 @@ type Event struct {
 	//	*Event_Finished
 	//	*Event_ApprovalRequested
 	//	*Event_ApprovalDecided
+	//	*Event_NeedsInput
 	Event         isEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3173,6 +3185,15 @@ func (x *Event) GetApprovalDecided() *DecideRequest {
 	return nil
 }
 
+func (x *Event) GetNeedsInput() *NeedsInput {
+	if x != nil {
+		if x, ok := x.Event.(*Event_NeedsInput); ok {
+			return x.NeedsInput
+		}
+	}
+	return nil
+}
+
 type isEvent_Event interface {
 	isEvent_Event()
 }
@@ -3197,6 +3218,10 @@ type Event_ApprovalDecided struct {
 	ApprovalDecided *DecideRequest `protobuf:"bytes,9,opt,name=approval_decided,proto3,oneof"`
 }
 
+type Event_NeedsInput struct {
+	NeedsInput *NeedsInput `protobuf:"bytes,10,opt,name=needs_input,proto3,oneof"`
+}
+
 func (*Event_Started) isEvent_Event() {}
 
 func (*Event_Output) isEvent_Event() {}
@@ -3206,6 +3231,54 @@ func (*Event_Finished) isEvent_Event() {}
 func (*Event_ApprovalRequested) isEvent_Event() {}
 
 func (*Event_ApprovalDecided) isEvent_Event() {}
+
+func (*Event_NeedsInput) isEvent_Event() {}
+
+// NeedsInput: a running command reads its standard input and there is nothing.
+// write_stdin gives it some, or its end.
+type NeedsInput struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Prompt        string                 `protobuf:"bytes,1,opt,name=prompt,proto3" json:"prompt,omitempty"` // the last line of what it printed
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NeedsInput) Reset() {
+	*x = NeedsInput{}
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NeedsInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NeedsInput) ProtoMessage() {}
+
+func (x *NeedsInput) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NeedsInput.ProtoReflect.Descriptor instead.
+func (*NeedsInput) Descriptor() ([]byte, []int) {
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *NeedsInput) GetPrompt() string {
+	if x != nil {
+		return x.Prompt
+	}
+	return ""
+}
 
 type StepStarted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3217,7 +3290,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3229,7 +3302,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3242,7 +3315,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StepStarted) GetAction() string {
@@ -3269,7 +3342,7 @@ type OutputChunk struct {
 
 func (x *OutputChunk) Reset() {
 	*x = OutputChunk{}
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3281,7 +3354,7 @@ func (x *OutputChunk) String() string {
 func (*OutputChunk) ProtoMessage() {}
 
 func (x *OutputChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3294,7 +3367,7 @@ func (x *OutputChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputChunk.ProtoReflect.Descriptor instead.
 func (*OutputChunk) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *OutputChunk) GetOffset() uint64 {
@@ -3322,7 +3395,7 @@ type Capability struct {
 
 func (x *Capability) Reset() {
 	*x = Capability{}
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3334,7 +3407,7 @@ func (x *Capability) String() string {
 func (*Capability) ProtoMessage() {}
 
 func (x *Capability) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3347,7 +3420,7 @@ func (x *Capability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capability.ProtoReflect.Descriptor instead.
 func (*Capability) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Capability) GetName() string {
@@ -3388,7 +3461,7 @@ type OpenRequest struct {
 
 func (x *OpenRequest) Reset() {
 	*x = OpenRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3400,7 +3473,7 @@ func (x *OpenRequest) String() string {
 func (*OpenRequest) ProtoMessage() {}
 
 func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3413,7 +3486,7 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
 func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *OpenRequest) GetSessionId() string {
@@ -3497,7 +3570,7 @@ type OpenResponse struct {
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3509,7 +3582,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3522,7 +3595,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *OpenResponse) GetSessionId() string {
@@ -3604,7 +3677,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3616,7 +3689,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3629,7 +3702,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SubmitRequest) GetStep() *Step {
@@ -3648,7 +3721,7 @@ type SubmitResponse struct {
 
 func (x *SubmitResponse) Reset() {
 	*x = SubmitResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3660,7 +3733,7 @@ func (x *SubmitResponse) String() string {
 func (*SubmitResponse) ProtoMessage() {}
 
 func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3673,7 +3746,7 @@ func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResponse.ProtoReflect.Descriptor instead.
 func (*SubmitResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SubmitResponse) GetResult() *StepResult {
@@ -3694,7 +3767,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[39]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3706,7 +3779,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[39]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3719,7 +3792,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -3752,7 +3825,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[40]
+	mi := &file_harness_v1_harness_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3764,7 +3837,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[40]
+	mi := &file_harness_v1_harness_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3777,7 +3850,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WatchResponse) GetEvent() *Event {
@@ -3805,7 +3878,7 @@ type DecideRequest struct {
 
 func (x *DecideRequest) Reset() {
 	*x = DecideRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[41]
+	mi := &file_harness_v1_harness_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3817,7 +3890,7 @@ func (x *DecideRequest) String() string {
 func (*DecideRequest) ProtoMessage() {}
 
 func (x *DecideRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[41]
+	mi := &file_harness_v1_harness_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3830,7 +3903,7 @@ func (x *DecideRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideRequest.ProtoReflect.Descriptor instead.
 func (*DecideRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DecideRequest) GetSessionId() string {
@@ -3913,7 +3986,7 @@ type DecideResponse struct {
 
 func (x *DecideResponse) Reset() {
 	*x = DecideResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[42]
+	mi := &file_harness_v1_harness_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3925,7 +3998,7 @@ func (x *DecideResponse) String() string {
 func (*DecideResponse) ProtoMessage() {}
 
 func (x *DecideResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[42]
+	mi := &file_harness_v1_harness_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3938,7 +4011,7 @@ func (x *DecideResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideResponse.ProtoReflect.Descriptor instead.
 func (*DecideResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DecideResponse) GetAccepted() bool {
@@ -3964,7 +4037,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[43]
+	mi := &file_harness_v1_harness_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3976,7 +4049,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[43]
+	mi := &file_harness_v1_harness_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3989,7 +4062,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CloseRequest) GetSessionId() string {
@@ -4007,7 +4080,7 @@ type CloseResponse struct {
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[44]
+	mi := &file_harness_v1_harness_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4019,7 +4092,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[44]
+	mi := &file_harness_v1_harness_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4032,7 +4105,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{44}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{45}
 }
 
 var File_harness_v1_harness_proto protoreflect.FileDescriptor
@@ -4040,7 +4113,7 @@ var File_harness_v1_harness_proto protoreflect.FileDescriptor
 const file_harness_v1_harness_proto_rawDesc = "" +
 	"\n" +
 	"\x18harness/v1/harness.proto\x12\n" +
-	"harness.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa5\x02\n" +
+	"harness.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x02\n" +
 	"\x04Step\x12\x18\n" +
 	"\astep_id\x18\x01 \x01(\tR\astep_id\x12\x1e\n" +
 	"\n" +
@@ -4050,10 +4123,12 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x04args\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x04args\x12*\n" +
 	"\x06expect\x18\x05 \x01(\v2\x12.harness.v1.ExpectR\x06expect\x12*\n" +
 	"\x06safety\x18\x06 \x01(\v2\x12.harness.v1.SafetyR\x06safety\x12)\n" +
-	"\x04mode\x18\a \x01(\x0e2\x15.harness.v1.Step.ModeR\x04mode\"\x1b\n" +
+	"\x04mode\x18\a \x01(\x0e2\x15.harness.v1.Step.ModeR\x04mode\x12\x18\n" +
+	"\await_ms\x18\b \x01(\rR\await_ms\"%\n" +
 	"\x04Mode\x12\b\n" +
 	"\x04sync\x10\x00\x12\t\n" +
-	"\x05async\x10\x01\"\x83\x01\n" +
+	"\x05async\x10\x01\x12\b\n" +
+	"\x04auto\x10\x02\"\x83\x01\n" +
 	"\x06Expect\x12!\n" +
 	"\texit_code\x18\x01 \x01(\x05H\x00R\texit_code\x88\x01\x01\x12\x1c\n" +
 	"\tartifacts\x18\x02 \x03(\tR\tartifacts\x12*\n" +
@@ -4316,7 +4391,7 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\aexpires\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x120\n" +
 	"\x05asked\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05asked\x12\x10\n" +
 	"\x03cwd\x18\n" +
-	" \x01(\tR\x03cwd\"\xbb\x03\n" +
+	" \x01(\tR\x03cwd\"\xf7\x03\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x1e\n" +
 	"\n" +
@@ -4328,8 +4403,13 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x06output\x18\x06 \x01(\v2\x17.harness.v1.OutputChunkH\x00R\x06output\x124\n" +
 	"\bfinished\x18\a \x01(\v2\x16.harness.v1.StepResultH\x00R\bfinished\x12F\n" +
 	"\x12approval_requested\x18\b \x01(\v2\x14.harness.v1.ApprovalH\x00R\x12approval_requested\x12G\n" +
-	"\x10approval_decided\x18\t \x01(\v2\x19.harness.v1.DecideRequestH\x00R\x10approval_decidedB\a\n" +
-	"\x05event\"W\n" +
+	"\x10approval_decided\x18\t \x01(\v2\x19.harness.v1.DecideRequestH\x00R\x10approval_decided\x12:\n" +
+	"\vneeds_input\x18\n" +
+	" \x01(\v2\x16.harness.v1.NeedsInputH\x00R\vneeds_inputB\a\n" +
+	"\x05event\"$\n" +
+	"\n" +
+	"NeedsInput\x12\x16\n" +
+	"\x06prompt\x18\x01 \x01(\tR\x06prompt\"W\n" +
 	"\vStepStarted\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x120\n" +
 	"\bdecision\x18\x02 \x01(\v2\x14.harness.v1.DecisionR\bdecision\"9\n" +
@@ -4446,7 +4526,7 @@ func file_harness_v1_harness_proto_rawDescGZIP() []byte {
 }
 
 var file_harness_v1_harness_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_harness_v1_harness_proto_goTypes = []any{
 	(Status)(0),                   // 0: harness.v1.Status
 	(Step_Mode)(0),                // 1: harness.v1.Step.Mode
@@ -4491,32 +4571,33 @@ var file_harness_v1_harness_proto_goTypes = []any{
 	(*Decision)(nil),              // 40: harness.v1.Decision
 	(*Approval)(nil),              // 41: harness.v1.Approval
 	(*Event)(nil),                 // 42: harness.v1.Event
-	(*StepStarted)(nil),           // 43: harness.v1.StepStarted
-	(*OutputChunk)(nil),           // 44: harness.v1.OutputChunk
-	(*Capability)(nil),            // 45: harness.v1.Capability
-	(*OpenRequest)(nil),           // 46: harness.v1.OpenRequest
-	(*OpenResponse)(nil),          // 47: harness.v1.OpenResponse
-	(*SubmitRequest)(nil),         // 48: harness.v1.SubmitRequest
-	(*SubmitResponse)(nil),        // 49: harness.v1.SubmitResponse
-	(*WatchRequest)(nil),          // 50: harness.v1.WatchRequest
-	(*WatchResponse)(nil),         // 51: harness.v1.WatchResponse
-	(*DecideRequest)(nil),         // 52: harness.v1.DecideRequest
-	(*DecideResponse)(nil),        // 53: harness.v1.DecideResponse
-	(*CloseRequest)(nil),          // 54: harness.v1.CloseRequest
-	(*CloseResponse)(nil),         // 55: harness.v1.CloseResponse
-	nil,                           // 56: harness.v1.RunCommandArgs.EnvEntry
-	(*structpb.Struct)(nil),       // 57: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 58: google.protobuf.Timestamp
+	(*NeedsInput)(nil),            // 43: harness.v1.NeedsInput
+	(*StepStarted)(nil),           // 44: harness.v1.StepStarted
+	(*OutputChunk)(nil),           // 45: harness.v1.OutputChunk
+	(*Capability)(nil),            // 46: harness.v1.Capability
+	(*OpenRequest)(nil),           // 47: harness.v1.OpenRequest
+	(*OpenResponse)(nil),          // 48: harness.v1.OpenResponse
+	(*SubmitRequest)(nil),         // 49: harness.v1.SubmitRequest
+	(*SubmitResponse)(nil),        // 50: harness.v1.SubmitResponse
+	(*WatchRequest)(nil),          // 51: harness.v1.WatchRequest
+	(*WatchResponse)(nil),         // 52: harness.v1.WatchResponse
+	(*DecideRequest)(nil),         // 53: harness.v1.DecideRequest
+	(*DecideResponse)(nil),        // 54: harness.v1.DecideResponse
+	(*CloseRequest)(nil),          // 55: harness.v1.CloseRequest
+	(*CloseResponse)(nil),         // 56: harness.v1.CloseResponse
+	nil,                           // 57: harness.v1.RunCommandArgs.EnvEntry
+	(*structpb.Struct)(nil),       // 58: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 59: google.protobuf.Timestamp
 }
 var file_harness_v1_harness_proto_depIdxs = []int32{
-	57, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
+	58, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
 	12, // 1: harness.v1.Step.expect:type_name -> harness.v1.Expect
 	13, // 2: harness.v1.Step.safety:type_name -> harness.v1.Safety
 	1,  // 3: harness.v1.Step.mode:type_name -> harness.v1.Step.Mode
 	2,  // 4: harness.v1.Safety.network:type_name -> harness.v1.Safety.Network
 	3,  // 5: harness.v1.Safety.writes:type_name -> harness.v1.Safety.Writes
 	4,  // 6: harness.v1.WriteFileArgs.encoding:type_name -> harness.v1.WriteFileArgs.Encoding
-	56, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
+	57, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
 	0,  // 8: harness.v1.StepResult.status:type_name -> harness.v1.Status
 	30, // 9: harness.v1.StepResult.error:type_name -> harness.v1.Error
 	31, // 10: harness.v1.StepResult.output:type_name -> harness.v1.Output
@@ -4529,9 +4610,9 @@ var file_harness_v1_harness_proto_depIdxs = []int32{
 	28, // 17: harness.v1.StepResult.execs:type_name -> harness.v1.Exec
 	29, // 18: harness.v1.StepResult.connections:type_name -> harness.v1.Connection
 	36, // 19: harness.v1.StepResult.tests:type_name -> harness.v1.TestReport
-	58, // 20: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
+	59, // 20: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
 	40, // 21: harness.v1.Exec.refused:type_name -> harness.v1.Decision
-	58, // 22: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
+	59, // 22: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
 	40, // 23: harness.v1.Connection.refused:type_name -> harness.v1.Decision
 	5,  // 24: harness.v1.Error.kind:type_name -> harness.v1.Error.Kind
 	34, // 25: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
@@ -4541,39 +4622,40 @@ var file_harness_v1_harness_proto_depIdxs = []int32{
 	37, // 29: harness.v1.TestReport.failures:type_name -> harness.v1.TestFailure
 	8,  // 30: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
 	40, // 31: harness.v1.Approval.decision:type_name -> harness.v1.Decision
-	58, // 32: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
-	58, // 33: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
-	58, // 34: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
-	43, // 35: harness.v1.Event.started:type_name -> harness.v1.StepStarted
-	44, // 36: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
+	59, // 32: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
+	59, // 33: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
+	59, // 34: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
+	44, // 35: harness.v1.Event.started:type_name -> harness.v1.StepStarted
+	45, // 36: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
 	27, // 37: harness.v1.Event.finished:type_name -> harness.v1.StepResult
 	41, // 38: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
-	52, // 39: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
-	40, // 40: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
-	13, // 41: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
-	45, // 42: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
-	11, // 43: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
-	27, // 44: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
-	42, // 45: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
-	9,  // 46: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
-	10, // 47: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
-	58, // 48: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
-	52, // 49: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
-	46, // 50: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
-	48, // 51: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
-	50, // 52: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
-	52, // 53: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
-	54, // 54: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
-	47, // 55: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
-	49, // 56: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
-	51, // 57: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
-	53, // 58: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
-	55, // 59: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
-	55, // [55:60] is the sub-list for method output_type
-	50, // [50:55] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	53, // 39: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
+	43, // 40: harness.v1.Event.needs_input:type_name -> harness.v1.NeedsInput
+	40, // 41: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
+	13, // 42: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
+	46, // 43: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
+	11, // 44: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
+	27, // 45: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
+	42, // 46: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
+	9,  // 47: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
+	10, // 48: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
+	59, // 49: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
+	53, // 50: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
+	47, // 51: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
+	49, // 52: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
+	51, // 53: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
+	53, // 54: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
+	55, // 55: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
+	48, // 56: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
+	50, // 57: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
+	52, // 58: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
+	54, // 59: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
+	56, // 60: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
+	56, // [56:61] is the sub-list for method output_type
+	51, // [51:56] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_harness_v1_harness_proto_init() }
@@ -4590,6 +4672,7 @@ func file_harness_v1_harness_proto_init() {
 		(*Event_Finished)(nil),
 		(*Event_ApprovalRequested)(nil),
 		(*Event_ApprovalDecided)(nil),
+		(*Event_NeedsInput)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4597,7 +4680,7 @@ func file_harness_v1_harness_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_v1_harness_proto_rawDesc), len(file_harness_v1_harness_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   46,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package executor
+
+import "os"
+
+func readerWaits(*os.File) bool { return false }

@@ -266,7 +266,7 @@ func (p *judging) kind(c *command) (kind, doubt string) {
 		}
 		if !seen && facts.Language != "" && (!strings.HasPrefix(w.Text, "-") && !isValue || rest[max(i-1, 0)].Text == "-e") {
 			if !w.Known || !harmless(facts.Language, w.Text) {
-				return "", ""
+				return "", starts(facts.Language, w.Text)
 			}
 			seen = facts.Language != "sed" || !strings.HasPrefix(rest[max(i-1, 0)].Text, "-e")
 		}

@@ -12,6 +12,8 @@ var (
 	sedPlain  = regexp.MustCompile(`^(?:[0-9]+|\$|/[^/]*/)?(?:,(?:[0-9]+|\$|/[^/]*/|\+[0-9]+))? *!? *[pdqQ=nNgGhHxDPl]?$`)
 	awkText   = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|#[^\n]*`)
 	awkRegexp = regexp.MustCompile(`(^|[{(,;!~&|\n]|\s)/(?:[^/\\]|\\.)*/`)
+	awkStarts = regexp.MustCompile(`system|getline|@|[^|]\|[^|]`)
+	sedStarts = regexp.MustCompile(`(^|[;{}\n0-9$/! \t])e([ \t\n;}]|$)|s(.).*\W[a-zA-Z0-9]*e[a-zA-Z0-9]*\s*([;}\n]|$)`)
 	awkRuns   = regexp.MustCompile(`system|getline|@|[^|]\|[^|]|print[^;}\n]*>`)
 )
 
@@ -25,6 +27,15 @@ func harmless(language, code string) bool {
 		return !awkRuns.MatchString(" " + code + " ")
 	}
 	return true
+}
+
+// starts says that a program in a small language runs another: a rule that
+// names its interpreter is not meant for that.
+func starts(language, code string) string {
+	if language == "awk" && awkStarts.MatchString(awkText.ReplaceAllString(code, `"`)) || language == "sed" && sedStarts.MatchString(code) {
+		return "its program starts another"
+	}
+	return ""
 }
 
 func harmlessSed(code string) bool {

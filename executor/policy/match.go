@@ -123,15 +123,18 @@ func (r *rule) forbids(c *command) int {
 			best = got
 		}
 	}
-	if best == 0 && c.facts.Copies {
+	if best == 0 && (c.facts.Copies || runsFiles[c.base]) {
 		for _, x := range c.texts[1:] {
-			if path.Base(x) == name && trusted(x) {
-				return 1 // it would be the program under another name
+			if path.Base(x) == name && strings.Contains(x, "/") {
+				return 1 // it would be the program under another name, or without its own
 			}
 		}
 	}
 	return best
 }
+
+// runsFiles are programs that run a file that is given to them.
+var runsFiles = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "ash": true, "python": true, "python3": true, "perl": true, "ruby": true, "node": true, "php": true, "source": true, ".": true}
 
 func (r *rule) covers(got parts) int {
 	want := &r.parts

@@ -59,7 +59,7 @@ var wrappers = map[string]Program{
 	"xargs":       wrap(Wrap{Appends: true, Values: "-I -n -P -L -s -d -E -a --replace --max-args --max-procs --max-lines --delimiter --arg-file"}),
 	"parallel":    wrap(Wrap{Appends: true, Own: true, Script: true, Values: "-j --jobs -I -a --arg-file --delay --timeout -N -S"}),
 	"watch":       wrap(Wrap{Script: true, Values: "-n --interval"}),
-	"ssh":         wrap(Wrap{Script: true, Own: true, Elsewhere: true, Skip: 1, Values: "-p -i -l -o -F -J -L -R -D -b -c -E -e -I -m -O -Q -S -W -w"}),
+	"ssh":         wrap(Wrap{Script: true, Own: true, Elsewhere: true, Skip: 1, Values: "-p -i -l -o -F -J -L -R -D -b -c -E -e -I -m -O -Q -S -W -w", Changes: "-o -F"}),
 	"eval":        wrap(Wrap{Script: true}),
 	"busybox":     wrap(Wrap{Applet: true}),
 	"toybox":      wrap(Wrap{Applet: true}),

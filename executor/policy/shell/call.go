@@ -136,6 +136,8 @@ func (w *walker) builtin(cmd Command, name string) bool {
 			return true
 		}
 		return false
+	case "declare", "typeset", "local", "export", "readonly": // behind command or builtin
+		w.declared(&cmd, cmd.Words[1:])
 	case "test", "[", "let", "unset", "printf", "read", "mapfile", "readarray", "getopts":
 		for _, x := range cmd.Words[1:] {
 			if name != "printf" && x.Known && hidesCode(x.Text) {

@@ -165,7 +165,9 @@ func peel(words []Word, wrap *programs.Wrap) (in peeled, err string) {
 		case flags && x.Known && x.Text == "--":
 			flags = false
 		case flags && len(x.Text) > 1 && x.Text[0] == '-':
-			if f := facts.HasFlag(wrap.Code, x.Text); f != "" {
+			if f := facts.HasFlag(wrap.Changes, x.Text); f != "" {
+				return in, f + " changes what it runs"
+			} else if f := facts.HasFlag(wrap.Code, x.Text); f != "" {
 				in.code = value(f, x.Text)
 			} else if f := facts.HasFlag(wrap.Dirs, x.Text); f != "" {
 				in.dir = value(f, x.Text)

@@ -59,15 +59,9 @@ func (w *walker) declare(c *syntax.DeclClause) {
 	for _, a := range c.Args {
 		if a.Name == nil || a.Naked {
 			if a.Value != nil {
-				for _, x := range w.expand(a.Value) {
-					cmd.Words = append(cmd.Words, x)
-					if !x.Known {
-						cmd.Loose = "a variable whose name is not plain"
-					}
-					if strings.HasPrefix(x.Text, "-") && strings.ContainsAny(x.Text, "ni") {
-						cmd.Loose = "a variable that stands for another, or that counts"
-					}
-				}
+				words := w.expand(a.Value)
+				cmd.Words = append(cmd.Words, words...)
+				w.declared(&cmd, words)
 			}
 			continue
 		}
@@ -75,6 +69,26 @@ func (w *walker) declare(c *syntax.DeclClause) {
 		w.set(set.Name, set.Value, cmd.Text)
 	}
 	w.emit(cmd)
+}
+
+// declared notes the words of declare and its kin that are no plain NAME=value:
+// flags, and what is quoted as a whole.
+func (w *walker) declared(cmd *Command, words []Word) {
+	for _, x := range words {
+		if !x.Known {
+			cmd.Loose = "a variable whose name is not plain"
+		}
+		if hidesCode(x.Text) {
+			cmd.Opaque = "a value that the shell runs when it counts with it"
+		}
+		if strings.HasPrefix(x.Text, "-") && strings.ContainsAny(x.Text, "ni") {
+			cmd.Loose = "a variable that stands for another, or that counts"
+		}
+		if name, value, ok := strings.Cut(x.Text, "="); ok {
+			plain := strings.TrimSuffix(name, "+")
+			w.set(plain, Word{Text: value, Known: x.Known && plain == name}, cmd.Text)
+		}
+	}
 }
 
 func (w *walker) arithm(x syntax.ArithmExpr) {

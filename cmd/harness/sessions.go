@@ -12,8 +12,11 @@ import (
 )
 
 type sessionsCmd struct {
-	List sessionsList `cmd:"" default:"1" help:"All sessions, newest first."`
-	Show sessionsShow `cmd:"" help:"One session's events."`
+	List   sessionsList   `cmd:"" default:"1" help:"All sessions, newest first."`
+	Show   sessionsShow   `cmd:"" help:"One session's events."`
+	Export sessionsExport `cmd:"" help:"Write a session, with its layers, to one file."`
+	Import sessionsImport `cmd:"" help:"Read such a file."`
+	Prune  sessionsPrune  `cmd:"" help:"Remove old sessions, with what undo would need."`
 }
 
 type sessionsList struct {

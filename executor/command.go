@@ -47,7 +47,7 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 	env := commandEnv(s.x.home, dir, a.Env)
 	c := sandbox.Command{Argv: argv(a.Cmd, env), Dir: dir, Env: env,
 		Limits: defaultLimits, Output: in, Timeout: defaultTimeout}
-	c.Gate = s.gate(c.Argv, a.Cmd)
+	c.Gate, c.Suspects = s.gate(c.Argv, a.Cmd)
 	hidden, err := s.currentPolicy().Hidden(l.shown)
 	if err != nil {
 		return contract.Errorf(v1.Error_invalid, "the policy: %v", err)

@@ -9,19 +9,20 @@ import (
 	"harness/executor/sandbox"
 )
 
-// gate judges the programs of a command, by the policy as it is when they
-// start. The shell that the executor itself starts is none of the command's.
-func (s *session) gate(argv []string, cmd string) sandbox.Gate {
+// gate judges the programs of a command by the policy of its begin. The shell that the executor itself starts is none of the command's.
+func (s *session) gate(argv []string, cmd string) (sandbox.Gate, *sandbox.Suspects) {
+	p := s.currentPolicy()
 	ours := len(argv) == 3 && argv[0] == shellProgram() && argv[1] == "-c" && argv[2] == cmd
-	return func(p sandbox.Program) (*v1.Decision, bool) {
+	suspects := sandbox.Suspects(p.Suspects())
+	return func(x sandbox.Program) (*v1.Decision, bool) {
 		if first := ours; first {
 			ours = false
-			if slices.Equal(p.Argv, argv) {
+			if slices.Equal(x.Argv, argv) {
 				return nil, false
 			}
 		}
-		return s.currentPolicy().Exec(policy.Program(p))
-	}
+		return p.Exec(policy.Program(x))
+	}, &suspects
 }
 
 const maxRefusalNotes = 5

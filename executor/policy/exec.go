@@ -33,6 +33,7 @@ func (p *Policy) denials() *denials {
 	d := p.denied
 	d.once.Do(func() {
 		d.rules = map[string][]*rule{}
+		named := map[string]bool{} // what is built in needs rights that no step has: its names do
 		for i := range p.rules {
 			r := &p.rules[i]
 			switch {
@@ -42,11 +43,32 @@ func (p *Policy) denials() *denials {
 			case len(r.words) > 0:
 				name := path.Base(r.words[0])
 				d.rules[name] = append(d.rules[name], r)
+				named[name] = named[name] || r.source != "built-in"
 			}
 		}
-		d.files = knownFiles(d.rules)
+		d.files = knownFiles(named)
 	})
 	return d
+}
+
+// Suspects are the programs that Exec may refuse.
+type Suspects struct {
+	Names map[string]bool // base names
+	Sizes []int64         // of files that are known under whatever name
+	All   bool
+}
+
+// Suspects is wider than any verdict of Exec.
+func (p *Policy) Suspects() Suspects {
+	d := p.denials()
+	s := Suspects{Names: map[string]bool{}, All: d.all != nil}
+	for name := range d.rules {
+		s.Names[name] = true
+	}
+	for _, f := range d.files {
+		s.Sizes = append(s.Sizes, f.size)
+	}
+	return s
 }
 
 // Exec judges a program about to start by the deny rules; nil: not refused.

@@ -42,9 +42,12 @@ type file struct {
 // programDirs are where the system keeps programs, beside the user's PATH.
 var programDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
-func knownFiles(rules map[string][]*rule) (list []*knownFile) {
+func knownFiles(named map[string]bool) (list []*knownFile) {
 	seen := map[string]bool{}
 	add := func(name, at string, kind int) {
+		if _, err := os.Lstat(at); err != nil {
+			return
+		}
 		real, err := filepath.EvalSymlinks(at)
 		if err != nil || seen[name+"\x00"+real] {
 			return
@@ -57,12 +60,17 @@ func knownFiles(rules map[string][]*rule) (list []*knownFile) {
 			list = append(list, &knownFile{id, name, real, kind, sync.OnceValue(func() string { return digestOf(real) })})
 		}
 	}
-	for _, dir := range append(programDirs, filepath.SplitList(os.Getenv("PATH"))...) {
-		if !path.IsAbs(dir) {
+	looked := map[string]bool{}
+	for _, dir := range append(programDirs[:len(programDirs):len(programDirs)], filepath.SplitList(os.Getenv("PATH"))...) {
+		dir, err := filepath.EvalSymlinks(dir)
+		if err != nil || !path.IsAbs(dir) || looked[dir] {
 			continue
 		}
-		for name := range rules {
-			add(name, path.Join(dir, name), one)
+		looked[dir] = true
+		for name, wanted := range named {
+			if wanted {
+				add(name, path.Join(dir, name), one)
+			}
 		}
 		for name, kind := range manyNames {
 			if kind == byWord {

@@ -12,13 +12,14 @@ import (
 )
 
 // policyGate judges by the deny rules of a real policy.
-func policyGate(t testing.TB, ws string, deny ...string) Gate {
+func policyGate(t testing.TB, ws string, deny ...string) (Gate, *Suspects) {
 	t.Helper()
 	p, err := policy.Load(policy.Options{Workspace: ws, Deny: deny})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(x Program) (*v1.Decision, bool) { return p.Exec(policy.Program(x)) }
+	suspects := Suspects(p.Suspects())
+	return func(x Program) (*v1.Decision, bool) { return p.Exec(policy.Program(x)) }, &suspects
 }
 
 func TestGate(t *testing.T) {
@@ -80,7 +81,7 @@ func TestGate(t *testing.T) {
 				if !strings.Contains(out, "7\n") && c.name != "own tracer" && c.name != "untraced child" {
 					t.Fatalf("without the gate it does not run: %+v %q", plain, out)
 				}
-				exit, out := b.sh(t, t.Context(), line, func(x *Command) { x.Gate = policyGate(t, b.ws, "Bash(seq:*)") })
+				exit, out := b.sh(t, t.Context(), line, func(x *Command) { x.Gate, x.Suspects = policyGate(t, b.ws, "Bash(seq:*)") })
 				refused := 0
 				for _, e := range exit.Execs {
 					if e.Refused != nil {

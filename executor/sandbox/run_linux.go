@@ -47,7 +47,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
 	}
 	defer conn.Close()
 	step := hands.Step{Argv: c.Argv, Dir: c.Dir, Env: c.Env, Lower: c.Lower, Upper: c.Upper, Work: c.Work, Timeout: c.Timeout, Memory: c.Limits.Memory,
-		Processes: c.Limits.Processes, OpenFiles: c.Limits.OpenFiles, Hide: c.Hide, CPU: c.Limits.CPU, FileSize: c.Limits.FileSize, Disk: c.Limits.Disk, Gate: keeper != nil}
+		Processes: c.Limits.Processes, OpenFiles: c.Limits.OpenFiles, Hide: c.Hide, CPU: c.Limits.CPU, FileSize: c.Limits.FileSize, Disk: c.Limits.Disk, Gate: keeper != nil, Suspects: c.Suspects}
 	if err := json.NewEncoder(conn).Encode(step); err != nil {
 		return nil, s.lost(err)
 	}

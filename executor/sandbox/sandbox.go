@@ -54,8 +54,9 @@ type Command struct {
 	Output      *os.File // the write end of a pipe, for stdout and stderr
 	Stdin       *os.File // nil is empty
 	Timeout     time.Duration
-	Hide        []string // files and folders, without links, that it may not read, inside the workspace too
-	Gate        Gate     // judges every program that it starts; nil: they are not watched
+	Hide        []string  // files and folders, without links, that it may not read, inside the workspace too
+	Gate        Gate      // judges every program that it starts; nil: they are not watched
+	Suspects    *Suspects // those that Gate may refuse; nil: all
 }
 
 // Gate judges a program before its first instruction: a decision refuses it;
@@ -64,6 +65,9 @@ type Gate func(p Program) (refused *v1.Decision, more bool)
 
 // Program is one that is about to run, as the kernel has it.
 type Program = hands.Program
+
+// Suspects says of which programs a Gate is to be asked.
+type Suspects = hands.Suspects
 
 // Exit is how a command ended.
 type Exit struct {

@@ -98,7 +98,7 @@ func (t *tree) run(s Step, files []*os.File, cancelled <-chan struct{}) Done {
 	started, finished := make(chan int, 1), make(chan ended, 1)
 	var g *gate
 	if s.Gate && len(files) > 1 {
-		g = newGate(asker(files[1]), files[0])
+		g = newGate(asker(files[1], s.Suspects), files[0])
 		files = append(files[:1:1], files[2:]...)
 	}
 	w.jobs <- job{s, files, g, started, finished}

@@ -52,8 +52,9 @@ type Step struct {
 	Memory, FileSize     uint64
 	Disk                 uint64 // bytes in the overlay's upper folder
 	Processes, OpenFiles int
-	Hide                 []string // files and folders, without links, that this step may not read
-	Gate                 bool     // a stream for the gate came along: each Program is asked
+	Hide                 []string  // files and folders, without links, that this step may not read
+	Gate                 bool      // a stream for the gate came along
+	Suspects             *Suspects // of these programs it is asked; nil: of all
 }
 
 // Program is one that is about to run, as the kernel has it.

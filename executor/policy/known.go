@@ -23,8 +23,8 @@ const (
 var manyNames = map[string]int{"busybox": byWord, "toybox": byWord, "coreutils": byWord, "box": byWord,
 	"systemctl": byName, "kmod": byName, "git": byName, "rustup": byName, "volta-shim": byName, "mise": byName, "snap": byName}
 
-// loaders are the dynamic loaders of the C libraries.
-var loaders = []string{"/lib64/ld-*.so*", "/lib/ld-*.so*", "/usr/lib/*/ld-*.so*"}
+// loaders are the dynamic loaders of the C libraries, where programs name them.
+var loaders = []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-linux.so.2", "/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1"}
 
 // knownFile is a file that the gate knows under whatever name.
 type knownFile struct {
@@ -78,11 +78,8 @@ func knownFiles(named map[string]bool) (list []*knownFile) {
 			}
 		}
 	}
-	for _, pattern := range loaders {
-		found, _ := filepath.Glob(pattern)
-		for _, f := range found {
-			add(path.Base(f), f, loader)
-		}
+	for _, l := range loaders {
+		add(path.Base(l), l, loader)
 	}
 	return list
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -87,42 +85,23 @@ func (f far) waiting() ([]*v1.Approval, error) {
 	if f.URL == "" {
 		return executor.Waiting(executorDir())
 	}
-	d := &v1.DecideRequest{}
-	if err := f.sign(d); err != nil {
-		return nil, err
-	}
-	data, err := post(f.URL, d)
+	c, err := f.client()
 	if err != nil {
 		return nil, err
 	}
-	var raw []json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.URL, err)
-	}
-	list := make([]*v1.Approval, len(raw))
-	for i := range raw {
-		list[i] = new(v1.Approval)
-		if err := contract.UnmarshalJSON(raw[i], list[i]); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.URL, err)
-		}
-	}
-	return list, nil
+	return c.Waiting(context.Background())
 }
 
-// sign signs an answer where there is a key; over HTTP there must be one.
-func (f far) sign(d *v1.DecideRequest) error {
-	d.Time = timestamppb.New(time.Now())
+// client reaches another machine.
+func (f far) client() (*approval.Client, error) {
 	if f.Key == "" {
-		if f.URL != "" {
-			return &exit{2, errors.New("--url needs --key: an answer from another machine is signed")}
-		}
-		return nil
+		return nil, &exit{2, errors.New("--url needs --key: an answer from another machine is signed")}
 	}
 	key, err := os.ReadFile(f.Key)
 	if err != nil {
-		return &exit{42, err}
+		return nil, &exit{42, err}
 	}
-	return approval.Sign(d, string(key))
+	return &approval.Client{URL: f.URL, Key: string(key)}, nil
 }
 
 type approveCmd struct {
@@ -168,9 +147,6 @@ func (f far) decide(id string, d *v1.DecideRequest) error {
 	if u, err := user.Current(); err == nil {
 		d.Approver = u.Username
 	}
-	if err := f.sign(d); err != nil {
-		return err
-	}
 	r, err := f.send(d)
 	if err != nil {
 		return err
@@ -186,12 +162,11 @@ func (f far) send(d *v1.DecideRequest) (*v1.DecideResponse, error) {
 	if f.URL == "" {
 		return answer(context.Background(), d)
 	}
-	data, err := post(f.URL, d)
+	c, err := f.client()
 	if err != nil {
 		return nil, err
 	}
-	r := new(v1.DecideResponse)
-	return r, contract.UnmarshalJSON(data, r)
+	return c.Decide(context.Background(), d)
 }
 
 type approvalsKey struct {

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -69,7 +68,7 @@ func serveAnswer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	d.Approver, d.Surface = who, "http"
+	d.Approver = who
 	out, err := answered(r.Context(), d)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
@@ -98,23 +97,4 @@ func answered(ctx context.Context, d *v1.DecideRequest) ([]byte, error) {
 		}
 	}
 	return append(append([]byte("["), bytes.Join(parts, []byte(","))...), ']'), nil
-}
-
-// post sends a signed answer to another machine.
-func post(url string, d *v1.DecideRequest) ([]byte, error) {
-	body, err := contract.MarshalJSON(d)
-	if err != nil {
-		return nil, err
-	}
-	client := &http.Client{Timeout: time.Minute}
-	r, err := client.Post(strings.TrimSuffix(url, "/")+"/approvals", "application/json", bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	defer r.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(r.Body, 16<<20))
-	if err == nil && r.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", url, strings.TrimSpace(string(data)))
-	}
-	return data, err
 }

@@ -26,7 +26,7 @@ func NewKey(name string) (private, public string, err error) {
 
 // text is what is signed. %q keeps fields apart.
 func text(d *v1.DecideRequest) string {
-	return fmt.Sprintf("harness/answer\n%q\n%q\n%q\n%s %s\n%q\n%s\n", d.SessionId, d.ApprovalId, d.Digest, d.Answer, d.Scope, d.Message,
+	return fmt.Sprintf("harness/answer\n%q\n%q\n%q\n%s %s\n%q\n%q\n%s\n", d.SessionId, d.ApprovalId, d.Digest, d.Answer, d.Scope, d.Message, d.Surface,
 		d.Time.AsTime().UTC().Format(time.RFC3339Nano))
 }
 

@@ -45,6 +45,7 @@ func (e Entry) ECS() []map[string]any {
 	event.put("outcome", outcome)
 	event.put("sequence", e.N)
 	event.put("duration", int64(e.WallMS*1e6))
+	event.put("start", e.Began)
 	out := e.base(event)
 	e.process(out)
 	e.network(out)

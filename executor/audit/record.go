@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	v1 "harness/contract/harness/v1"
 	"harness/executor/redact"
 )
@@ -50,6 +52,7 @@ type Record struct {
 	Changes  []Change `json:"changes,omitempty"`
 	Total    uint32   `json:"changes_total,omitempty"` // where Changes is not all
 
+	Began    string   `json:"began,omitempty"` // a program or a connection; the record comes with the step's end
 	Program  string   `json:"program,omitempty"`
 	Argv     []string `json:"argv,omitempty"`
 	Cwd      string   `json:"cwd,omitempty"`
@@ -138,11 +141,11 @@ func Result(r *v1.StepResult) []Record {
 		for i, a := range e.Argv {
 			argv[i] = cut(a)
 		}
-		records = append(records, Record{Kind: Program, Step: r.StepId, Program: e.Program, Argv: argv, Cwd: e.Cwd,
+		records = append(records, Record{Kind: Program, Step: r.StepId, Began: began(e.Started), Program: e.Program, Argv: argv, Cwd: e.Cwd,
 			ExitCode: e.ExitCode, WallMS: e.WallMs, CPUMS: e.CpuMs, Decision: decision(e.Refused)})
 	}
 	for _, c := range r.Connections {
-		records = append(records, Record{Kind: Connected, Step: r.StepId, Host: c.Host, Port: c.Port, Protocol: c.Protocol,
+		records = append(records, Record{Kind: Connected, Step: r.StepId, Began: began(c.Started), Host: c.Host, Port: c.Port, Protocol: c.Protocol,
 			Address: c.Address, Sent: c.SentBytes, Received: c.ReceivedBytes, Decision: decision(c.Refused)})
 	}
 	end := Record{Kind: Finished, Step: r.StepId, Action: r.Action, Status: r.Status.String(), Error: cut(r.GetError().GetMessage()),
@@ -155,6 +158,13 @@ func Result(r *v1.StepResult) []Record {
 		end.Total = t
 	}
 	return append(records, end)
+}
+
+func began(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return ""
+	}
+	return t.AsTime().Format(time.RFC3339Nano)
 }
 
 // Question is the record of a step that is held.

@@ -48,7 +48,7 @@ func (r *run) find() error {
 			return err
 		}
 	}
-	r.system = systemPrompt
+	r.system = r.prompt()
 	if r.Notes != "" {
 		r.system += "\nNotes of the user:\n" + r.Notes + "\n"
 	}

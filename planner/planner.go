@@ -34,6 +34,7 @@ type Config struct {
 	Check     judge.Spec
 	Safety    *v1.Safety      // of every step; can only narrow
 	Notes     string          // the user's own
+	System    string          // the user's system prompt in the place of prompt.md
 	FromSeq   uint64          // the first event of the session that this run may cause
 	Small     model.Model     // makes summaries; nil: Model does
 	Fallback  model.Model     // goes on where Model is out; may be nil
@@ -153,7 +154,7 @@ func (r *run) start() error {
 		return err
 	}
 	if err := r.emit("session.started", map[string]any{"session_id": r.Session.ID(), "workspace": r.Workspace, "model": r.Model.Name(),
-		"task": r.Task, "check": r.Check.Cmd}); err != nil {
+		"task": r.Task, "check": r.Check.Cmd, "prompt": r.promptVersion()}); err != nil {
 		return err
 	}
 	if r.Task == "" {

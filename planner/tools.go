@@ -1,7 +1,6 @@
 package planner
 
 import (
-	_ "embed"
 	"encoding/json"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -9,9 +8,6 @@ import (
 	"harness/contract"
 	"harness/planner/model"
 )
-
-//go:embed prompt.md
-var systemPrompt string
 
 // offered are the actions that the model gets as tools, and what it is told of them.
 var offered = []struct{ action, about string }{

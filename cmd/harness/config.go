@@ -14,6 +14,7 @@ type config struct {
 	Model         string  `toml:"model"`
 	FallbackModel string  `toml:"fallback_model"`
 	SmallModel    string  `toml:"small_model"`
+	SystemPrompt  string  `toml:"system_prompt"` // a file
 	Check         string  `toml:"check"`
 	MaxTurns      int     `toml:"max_turns"`
 	MaxTime       string  `toml:"max_time"`

@@ -55,6 +55,7 @@ type runCmd struct {
 	plan    *demoPlan   // of the demo
 	second  model.Model // goes on where the first is out
 	third   model.Model // makes summaries
+	system  string      // the user's own prompt
 	from    string      // the session that this one is a fork of
 	without []string    // and its steps that this one leaves out
 }
@@ -78,6 +79,13 @@ func (c *runCmd) Run() (err error) {
 	}
 	if c.Model == "" {
 		c.Model = cfg.Model
+	}
+	if cfg.SystemPrompt != "" {
+		text, err := os.ReadFile(cfg.SystemPrompt)
+		if err != nil {
+			return &exit{52, fmt.Errorf("system_prompt: %w", err)}
+		}
+		c.system = string(text)
 	}
 	via, ended, err := c.recorder()
 	if err != nil {
@@ -211,7 +219,7 @@ func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg
 	interrupt := make(chan struct{}, 1)
 	go interrupts(ctx, interrupt, cancel)
 	report, err := planner.Run(ctx, planner.Config{Executor: x, Model: m, Fallback: c.second, Small: c.third, Session: s, Surface: surface, Workspace: opened.Workspace,
-		Task: task, Limits: limits, Check: check, Notes: userNotes(), FromSeq: opened.LastSeq + 1, Interrupt: interrupt})
+		Task: task, Limits: limits, Check: check, Notes: userNotes(), System: c.system, FromSeq: opened.LastSeq + 1, Interrupt: interrupt})
 	if err != nil {
 		return err
 	}

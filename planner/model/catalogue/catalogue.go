@@ -21,8 +21,10 @@ var table string
 // Lookup is what is known of provider/model, zero where nothing is. A date at
 // the end of a name may be there or not: claude-sonnet-4-5 is its last dated one.
 func Lookup(name string) model.Info {
-	if rest, ok := strings.CutPrefix(name, "openai-chat/"); ok {
-		name = "openai/" + rest
+	for _, same := range []string{"openai-chat/", "azure/"} {
+		if rest, ok := strings.CutPrefix(name, same); ok {
+			name = "openai/" + rest
+		}
 	}
 	if line, ok := find(name + "\t"); ok {
 		return parse(line)

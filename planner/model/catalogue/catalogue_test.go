@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write models.tsv anew")
 func TestTable(t *testing.T) {
 	var lines []string
 	for _, p := range embedded.GetAll() {
-		if !slices.Contains([]string{"anthropic", "openai", "openrouter"}, string(p.ID)) {
+		if !slices.Contains([]string{"anthropic", "openai", "gemini", "openrouter"}, string(p.ID)) {
 			continue
 		}
 		for _, m := range p.Models {

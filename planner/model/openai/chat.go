@@ -41,7 +41,7 @@ func (c *chat) Complete(ctx context.Context, req *model.Request, emit func(model
 	if got.finish == "" {
 		return nil, model.Failure(ctx, nil, model.Unfinished(), "")
 	}
-	return got.reply(req.Messages), nil
+	return got.reply(c.cfg.Model, req.Messages), nil
 }
 
 func (c *chat) params(req *model.Request) (sdk.ChatCompletionNewParams, error) {
@@ -72,9 +72,14 @@ func (c *chat) params(req *model.Request) (sdk.ChatCompletionNewParams, error) {
 			if m.Text != "" {
 				a.Content.OfString = param.NewOpt(m.Text)
 			}
-			for _, call := range m.Calls {
-				a.ToolCalls = append(a.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: &sdk.ChatCompletionMessageFunctionToolCallParam{
-					ID: call.ID, Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: call.Name, Arguments: string(call.Args)}}})
+			extra := extraOf(m, c.cfg.Model)
+			for i, call := range m.Calls {
+				f := &sdk.ChatCompletionMessageFunctionToolCallParam{ID: call.ID,
+					Function: sdk.ChatCompletionMessageFunctionToolCallFunctionParam{Name: call.Name, Arguments: string(call.Args)}}
+				if raw := extra[i]; raw != nil {
+					f.SetExtraFields(map[string]any{"extra_content": raw})
+				}
+				a.ToolCalls = append(a.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: f})
 			}
 			p.Messages = append(p.Messages, sdk.ChatCompletionMessageParamUnion{OfAssistant: &a})
 		default:

@@ -21,6 +21,7 @@ type collected struct {
 	index  []int64 // of calls; -1 where the server gives none
 	finish string
 	refuse bool
+	extra  map[int]json.RawMessage // by the place of a call: a signed thought of Gemini's
 	usage  model.Usage
 }
 
@@ -77,6 +78,12 @@ func (c *collected) call(d sdk.ChatCompletionChunkChoiceDeltaToolCall) {
 	if c.calls[at].Name == "" {
 		c.calls[at].Name = d.Function.Name
 	}
+	if raw := d.JSON.ExtraFields["extra_content"].Raw(); strings.HasPrefix(raw, "{") && json.Valid([]byte(raw)) {
+		if c.extra == nil {
+			c.extra = map[int]json.RawMessage{}
+		}
+		c.extra[at] = json.RawMessage(raw)
+	}
 	args := d.Function.Arguments
 	if raw := d.Function.JSON.Arguments.Raw(); strings.HasPrefix(raw, "{") {
 		args = raw
@@ -101,13 +108,16 @@ func (c *collected) find(index int64, id, name string) int {
 	return -1
 }
 
-func (c *collected) reply(before []model.Message) *model.Reply {
+func (c *collected) reply(name string, before []model.Message) *model.Reply {
 	c.say(c.think.end())
 	text := c.text.String()
 	if c.think.found {
 		text = strings.TrimLeft(text, "\r\n")
 	}
 	m := model.Message{Role: model.Assistant, Text: text, Calls: model.Unique(c.calls, before)}
+	if raw, err := json.Marshal(extras{name, c.extra}); err == nil && len(c.extra) > 0 {
+		m.Opaque = map[string]json.RawMessage{"chat": raw}
+	}
 	r := &model.Reply{Message: m, Stop: model.EndTurn, Reason: c.finish, Usage: c.usage}
 	switch {
 	case c.finish == "length":
@@ -120,4 +130,19 @@ func (c *collected) reply(before []model.Message) *model.Reply {
 		r.Stop = model.ToolUse
 	}
 	return r
+}
+
+// extras is what a server put beside the calls of a message, which must go back
+// with them, to the model that gave it.
+type extras struct {
+	Model string
+	Calls map[int]json.RawMessage
+}
+
+func extraOf(m model.Message, name string) map[int]json.RawMessage {
+	var e extras
+	if raw := m.Opaque["chat"]; raw == nil || json.Unmarshal(raw, &e) != nil || e.Model != name {
+		return nil
+	}
+	return e.Calls
 }

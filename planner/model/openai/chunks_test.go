@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -116,5 +117,26 @@ func TestIDs(t *testing.T) {
 	}
 	if len(r.Message.Calls) != 3 {
 		t.Errorf("%d calls", len(r.Message.Calls))
+	}
+}
+
+// What Gemini signs beside a call goes back with it, to it alone.
+func TestExtraContent(t *testing.T) {
+	body := `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{}"},"extra_content":{"google":{"thought_signature":"SIG"}}}]},"finish_reason":"tool_calls"}]}` + "\n\n"
+	hi := model.Message{Role: model.User, Text: "hi"}
+	r, err := NewChat(Config{Model: "m", HTTPClient: &http.Client{Transport: streams(body)}}).Complete(t.Context(), &model.Request{Messages: []model.Message{hi}}, func(model.Delta) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"m": true, "other": false} {
+		c := &chat{client: newClient(Config{Model: name})}
+		p, err := c.params(&model.Request{Messages: []model.Message{hi, r.Message}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, err := json.Marshal(p)
+		if err != nil || strings.Contains(string(sent), `"extra_content":{"google":{"thought_signature":"SIG"}}`) != want {
+			t.Errorf("to %s: %s, %v", name, sent, err)
+		}
 	}
 }

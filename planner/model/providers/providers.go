@@ -12,7 +12,6 @@ import (
 
 	"harness/planner/model"
 	"harness/planner/model/anthropic"
-	"harness/planner/model/catalogue"
 	"harness/planner/model/openai"
 	"harness/planner/model/recorded"
 )
@@ -20,7 +19,10 @@ import (
 const noKey = `no model: give one of
   ANTHROPIC_API_KEY=…   and  -m anthropic/MODEL
   OPENAI_API_KEY=…      and  -m openai/MODEL        (or openai-chat/MODEL)
+  GEMINI_API_KEY=…      and  -m gemini/MODEL
   OPENROUTER_API_KEY=…  and  -m openrouter/MODEL
+  AZURE_OPENAI_API_KEY=… AZURE_OPENAI_BASE_URL=https://NAME.openai.azure.com/openai/v1  and  -m azure/DEPLOYMENT
+  AWS_BEARER_TOKEN_BEDROCK=… AWS_REGION=…  and  -m bedrock/MODEL
 or a local server, without a key:
   -m ollama/MODEL                                   (OLLAMA_HOST, default http://127.0.0.1:11434)
   OPENAI_BASE_URL=http://127.0.0.1:8080/v1  and  -m openai-chat/MODEL   (llama.cpp, vLLM, LM Studio)
@@ -30,6 +32,7 @@ HARNESS_MODEL names the default`
 const (
 	defaultAnthropic = "claude-sonnet-4-5"
 	defaultOpenAI    = "gpt-5.1"
+	defaultGemini    = "gemini-2.5-pro"
 	defaultRouted    = "anthropic/claude-sonnet-4.5"
 )
 
@@ -50,6 +53,8 @@ func ResolveVia(via *http.Client, name string, getenv func(string) string) (mode
 		name = "anthropic/" + defaultAnthropic
 	case getenv("OPENAI_API_KEY") != "":
 		name = "openai/" + defaultOpenAI
+	case getenv("GEMINI_API_KEY") != "":
+		name = "gemini/" + defaultGemini
 	case getenv("OPENROUTER_API_KEY") != "":
 		name = "openrouter/" + defaultRouted
 	default:
@@ -62,55 +67,7 @@ func ResolveVia(via *http.Client, name string, getenv func(string) string) (mode
 	if !ok || id == "" {
 		return nil, &model.Error{Kind: model.Invalid, Message: fmt.Sprintf("%q is no provider/model, as anthropic/%s", name, defaultAnthropic)}
 	}
-	key := func(variable string, needed bool) (string, error) {
-		k := getenv(variable)
-		if k == "" && needed {
-			return "", &model.Error{Kind: model.Auth, Message: fmt.Sprintf("%s is not set, and %s needs it\n\n%s", variable, name, noKey)}
-		}
-		return k, nil
-	}
-	c := openai.Config{Model: id, Provider: provider, HTTPClient: via}
-	var err error
-	switch provider {
-	case "anthropic":
-		k, err := key("ANTHROPIC_API_KEY", getenv("ANTHROPIC_BASE_URL") == "")
-		if err != nil {
-			return nil, err
-		}
-		return anthropic.New(anthropic.Config{Model: id, APIKey: k, BaseURL: getenv("ANTHROPIC_BASE_URL"), HTTPClient: via, Info: catalogue.Lookup(name)}), nil
-	case "openai", "openai-chat":
-		c.BaseURL = getenv("OPENAI_BASE_URL")
-		if c.APIKey, err = key("OPENAI_API_KEY", c.BaseURL == ""); err != nil {
-			return nil, err
-		}
-		c.Info = catalogue.Lookup(name)
-		if provider == "openai" {
-			return openai.NewResponses(c), nil
-		}
-		return openai.NewChat(c), nil
-	case "openrouter":
-		c.BaseURL = "https://openrouter.ai/api/v1"
-		if u := getenv("OPENROUTER_BASE_URL"); u != "" {
-			c.BaseURL = u
-		}
-		c.APIKey, err = key("OPENROUTER_API_KEY", true)
-		c.Info = catalogue.Lookup(name)
-	case "ollama":
-		host := getenv("OLLAMA_HOST")
-		if host == "" {
-			host = "127.0.0.1:11434"
-		}
-		if !strings.Contains(host, "://") {
-			host = "http://" + host
-		}
-		c.BaseURL, c.APIKey = strings.TrimSuffix(host, "/")+"/v1", "ollama"
-	default:
-		return nil, &model.Error{Kind: model.Invalid, Message: fmt.Sprintf("there is no provider %q: anthropic, openai, openai-chat, openrouter, ollama", provider)}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return openai.NewChat(c), nil
+	return find(via, name, provider, id, getenv)
 }
 
 // played is a model that a recording answers for.

@@ -31,6 +31,8 @@ type runCmd struct {
 	policyFlags
 	Task      []string `arg:"" optional:"" help:"The task in plain words; - reads it from standard input."`
 	Dir       string   `short:"C" name:"cd" default:"." help:"Work in this folder." placeholder:"DIR"`
+	Repo      string   `help:"Work on a repository, in a folder made for it." placeholder:"URL|PATH"`
+	Ref       string   `help:"Of --repo: the commit, branch or tag; default: its HEAD." placeholder:"SHA"`
 	Model     string   `short:"m" help:"provider/model, as anthropic/claude-sonnet-4-5." placeholder:"MODEL"`
 	Record    string   `help:"Record the model's replies at the wire, without keys; -m recorded:FILE plays them." placeholder:"FILE"`
 	Fallback  string   `name:"fallback-model" help:"The model that goes on where the first is out." placeholder:"MODEL"`
@@ -61,6 +63,11 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run() (err error) {
+	if c.Repo != "" {
+		if c.Dir, err = checkout(c.Repo, c.Ref); err != nil {
+			return err
+		}
+	}
 	dir, err := folder(c.Dir)
 	if err != nil {
 		return &exit{42, err}

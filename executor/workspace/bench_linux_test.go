@@ -80,3 +80,63 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFork forks a session, after which ten files changed, in a tree of
+// 20,000 files.
+func BenchmarkFork(b *testing.B) {
+	w := open(b)
+	many(b, w.Root(), 20000)
+	var edits []Edit
+	for i := range 10 {
+		edits = append(edits, Edit{Path: fmt.Sprintf("many/%d/%d", i, i*101), Data: []byte("new")})
+	}
+	step(b, w, "s", "", edits...)
+	b.ResetTimer()
+	for range b.N {
+		f, err := Open(w.Root(), filepath.Join(b.TempDir(), "state"))
+		if err == nil {
+			err = f.Fork(w, []string{"s"})
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		if text, err := f.Diff("", nil, nil); err != nil || len(text) == 0 {
+			b.Fatal("the fork shows nothing: ", err)
+		}
+	}
+}
+
+// BenchmarkStagedTen stages ten changed files in a tree of 20,000, over the
+// layers of the steps before.
+func BenchmarkStagedTen(b *testing.B) {
+	w := open(b)
+	many(b, w.Root(), 20000)
+	if err := w.Stage(); err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	for n := range b.N {
+		var edits []Edit
+		for i := range 10 {
+			edits = append(edits, Edit{Path: fmt.Sprintf("many/%d/%d", i, i*101), Data: fmt.Appendf(nil, "%d", n)})
+		}
+		step(b, w, fmt.Sprint("s", n), "", edits...)
+	}
+}
+
+// BenchmarkUndoTen undoes a step that changed ten files of 20,000.
+func BenchmarkUndoTen(b *testing.B) {
+	w := open(b)
+	many(b, w.Root(), 20000)
+	var edits []Edit
+	for i := range 10 {
+		edits = append(edits, Edit{Path: fmt.Sprintf("many/%d/%d", i, i*101), Data: []byte("new")})
+	}
+	step(b, w, "s", "", edits...)
+	b.ResetTimer()
+	for n := range b.N {
+		if _, _, err := w.Restore(Restore{Redo: n%2 == 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

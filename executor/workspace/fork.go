@@ -164,7 +164,8 @@ func putBack(w *Workspace, upper, p string, v *version) (*entry, error) {
 	return e, err
 }
 
-// foldersAbove makes the folders above p in a layer, with the mode they have.
+// foldersAbove makes the folders above p in a layer, with the mode they have,
+// as far as the layer has folders there.
 func (w *Workspace) foldersAbove(upper, p string) error {
 	dir := filepath.Dir(filepath.FromSlash(p))
 	if dir == "." || exists(filepath.Join(upper, dir)) {
@@ -172,6 +173,9 @@ func (w *Workspace) foldersAbove(upper, p string) error {
 	}
 	if err := w.foldersAbove(upper, filepath.ToSlash(dir)); err != nil {
 		return err
+	}
+	if info, err := os.Lstat(filepath.Join(upper, filepath.Dir(dir))); err != nil || !info.IsDir() {
+		return nil // one above is gone, or a file: what is below is not seen
 	}
 	mode := os.FileMode(0o755)
 	if info, err := os.Lstat(w.at(filepath.ToSlash(dir))); err == nil && info.IsDir() {

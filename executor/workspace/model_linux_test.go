@@ -1,3 +1,5 @@
+//go:build linux
+
 package workspace
 
 import (
@@ -5,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -28,8 +31,15 @@ func plainTree(t *rapid.T, root string) map[string]string {
 	return m
 }
 
-// TestModel plays edits, undo, redo, a person's edits and reopening against a
-// list of plain maps.
+// turned is what one undo or rewind took back.
+type turned struct {
+	now  map[string]string
+	past []map[string]string
+	ids  []string
+}
+
+// TestModel plays edits, undo, redo, rewind, forks, a person's edits and reopening
+// against a list of plain maps.
 func TestModel(t *testing.T) {
 	base := t.TempDir()
 	run := 0
@@ -43,10 +53,16 @@ func TestModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file := rapid.SampledFrom([]string{"a", "b", "d/a", "d/b", "d/e/a", "x/y/z"})
+		file := rapid.SampledFrom([]string{"a", "b", "d/a", "d/b", "d/e/a", "x/y/z", "x/y/w/v/u"})
 		now := map[string]string{}
-		var past, future []map[string]string
-		steps, writes := 0, 0
+		var past []map[string]string // before each step that is in place
+		var ids []string             // those steps
+		var future []turned
+		back := func(k int) { // to before the k-th step
+			future = append(future, turned{now, slices.Clone(past[k:]), slices.Clone(ids[k:])})
+			now, past, ids = past[k], past[:k], ids[:k]
+		}
+		steps, writes, forks := 0, 0, 0
 		text := func() string { writes++; return fmt.Sprint("text ", writes, "\n") }
 		t.Repeat(map[string]func(*rapid.T){
 			"step": func(t *rapid.T) {
@@ -89,7 +105,7 @@ func TestModel(t *testing.T) {
 					t.Fatal(err)
 				}
 				if cs.Total > 0 {
-					past, future, now = append(past, now), nil, next
+					past, ids, future, now = append(past, now), append(ids, fmt.Sprint("s", steps-1)), nil, next
 				}
 			},
 			"undo": func(t *rapid.T) {
@@ -101,8 +117,7 @@ func TestModel(t *testing.T) {
 					if len(cs.Conflicts) > 0 {
 						t.Fatal(cs)
 					}
-					future = append(future, now)
-					now, past = past[len(past)-1], past[:len(past)-1]
+					back(len(past) - 1)
 				}
 			},
 			"redo": func(t *rapid.T) {
@@ -114,8 +129,8 @@ func TestModel(t *testing.T) {
 					if len(cs.Conflicts) > 0 {
 						t.Fatal(cs)
 					}
-					past = append(past, now)
-					now, future = future[len(future)-1], future[:len(future)-1]
+					t := future[len(future)-1]
+					past, ids, now, future = append(past, t.past...), append(ids, t.ids...), t.now, future[:len(future)-1]
 				}
 			},
 			"person": func(t *rapid.T) {
@@ -124,8 +139,49 @@ func TestModel(t *testing.T) {
 					t.Fatal(err)
 				}
 				now["person"] = own
-				for _, m := range append(past, future...) {
+				for _, m := range past {
 					m["person"] = own
+				}
+				for _, t := range future {
+					for _, m := range append(t.past, t.now) {
+						m["person"] = own
+					}
+				}
+			},
+			"rewind": func(t *rapid.T) {
+				k := rapid.IntRange(0, len(past)).Draw(t, "to")
+				if k == len(past) {
+					return
+				}
+				if _, cs, err := w.Restore(Restore{Steps: ids[k:]}); err != nil || len(cs.Conflicts) > 0 {
+					t.Fatal(err, cs)
+				}
+				back(k)
+			},
+			"fork": func(t *rapid.T) {
+				k := rapid.IntRange(0, len(past)).Draw(t, "at")
+				forks++
+				f, err := Open(root, state+fmt.Sprint("f", forks))
+				if err == nil {
+					err = f.Fork(w, ids[k:])
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				want := now
+				if k < len(past) {
+					want = past[k]
+				}
+				if got := shows(t, f); !maps.Equal(got, want) {
+					t.Fatalf("the fork: want %v\ngot %v", want, got)
+				}
+				to := state + fmt.Sprint("c", forks)
+				if err := w.CopyTo(to, append(ids[k:len(ids):len(ids)], "none")); err != nil {
+					t.Fatal(err)
+				}
+				if got := plainTree(t, to); !maps.Equal(got, want) {
+					t.Fatalf("the copy: want %v\ngot %v", want, got)
 				}
 			},
 			"reopen": func(t *rapid.T) {

@@ -51,7 +51,7 @@ func TestDiskFullAndReadOnly(t *testing.T) {
 	}
 	n, heads := 0, []string{}
 	given := map[*v1.Step]*v1.StepResult{}
-	write := func() (*v1.StepResult, error, string) {
+	write := func() (*v1.StepResult, string, error) {
 		n++
 		name := fmt.Sprintf("f%d", n)
 		step := b.step(contract.WriteFile, map[string]any{"path": name, "content": strings.Repeat("x", 100)})
@@ -64,17 +64,17 @@ func TestDiskFullAndReadOnly(t *testing.T) {
 		if there := lerr == nil; there != (err == nil && r.Status == v1.Status_ok) {
 			t.Errorf("%s: there %v, but %v %v", name, there, r, err)
 		}
-		return r, err, name
+		return r, name, err
 	}
 	works := func() {
 		t.Helper()
-		if r, err, name := write(); err != nil || r.Status != v1.Status_ok || b.read(name) == "" {
+		if r, name, err := write(); err != nil || r.Status != v1.Status_ok || b.read(name) == "" {
 			t.Fatalf("%v %v", r, err)
 		}
 	}
 	fails := func() {
 		t.Helper()
-		r, err, _ := write()
+		r, _, err := write()
 		if err == nil && r.Status == v1.Status_ok {
 			t.Fatalf("it went well: %v", r)
 		}

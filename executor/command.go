@@ -48,17 +48,17 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 	c := sandbox.Command{Argv: argv(a.Cmd, env), Dir: dir, Env: env,
 		Limits: defaultLimits, Output: in, Timeout: defaultTimeout}
 	c.Gate, c.Suspects = s.gate(c.Argv, a.Cmd)
-	hidden, err := s.currentPolicy().Hidden(l.shown)
+	if tx != nil {
+		c.Lower = tx.Lower()
+	} else if tree, err := s.ws.Tree(); err == nil {
+		c.Lower = tree.Layers()
+	}
+	hidden, err := s.currentPolicy().Hidden(l.shown, c.Lower...)
 	if err != nil {
 		return contract.Errorf(v1.Error_invalid, "the policy: %v", err)
 	}
 	for _, h := range hidden {
 		c.Hide = append(c.Hide, h.Path)
-	}
-	if tx != nil {
-		c.Lower = tx.Lower()
-	} else if tree, err := s.ws.Tree(); err == nil {
-		c.Lower = tree.Layers()
 	}
 	if tx != nil {
 		c.Upper, c.Work = tx.Upper(), tx.Work()

@@ -28,7 +28,7 @@ func (s *session) fileAction(ctx context.Context, l *live, args proto.Message, t
 	}
 	env := action.Env{Root: tree, Dir: s.ws.Root(), Seen: s.lastSeen, Artifact: s.store.Get, Hidden: map[string]bool{}}
 	var out *action.Outcome
-	hidden, err := s.currentPolicy().Hidden(l.shown)
+	hidden, err := s.currentPolicy().Hidden(l.shown, tree.Layers()...)
 	if err != nil {
 		return contract.Errorf(v1.Error_invalid, "the policy: %v", err)
 	}

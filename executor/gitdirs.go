@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 // would make git run programs later, outside of any sandbox.
 type gitView struct {
 	root, upper string
+	tree        *workspace.Tree // before
 	changes     map[string]*v1.Change
 }
 
@@ -23,7 +25,11 @@ type gitView struct {
 // settings lie where nothing holds them to this. All else may land, so that
 // init, config, worktree and submodule work.
 func (s *session) gitDenied(cs *v1.ChangeSet, tx *workspace.Tx) *v1.Decision {
-	g := gitView{root: s.ws.Root(), upper: tx.Upper(), changes: map[string]*v1.Change{}}
+	tree, err := s.ws.Tree()
+	if err != nil {
+		return gitDecision("", "the workspace cannot be read: "+err.Error())
+	}
+	g := gitView{root: s.ws.Root(), upper: tx.Upper(), tree: tree, changes: map[string]*v1.Change{}}
 	dirs := map[string]bool{}
 	for _, c := range cs.Changes {
 		g.changes[c.Path] = c
@@ -43,7 +49,7 @@ func (s *session) gitDenied(cs *v1.ChangeSet, tx *workspace.Tx) *v1.Decision {
 			}
 		}
 	}
-	if _, err := os.Lstat(filepath.Join(g.root, ".git", "config")); err == nil && len(cs.Changes) > 0 {
+	if _, err := tree.Lstat(".git/config"); err == nil && len(cs.Changes) > 0 {
 		dirs[".git"] = true // core.hooksPath may name any folder
 	}
 	for dir := range dirs {
@@ -151,7 +157,7 @@ func (g *gitView) hookDenied(dir string, hooks []string, was bool) (part, why st
 	if was {
 		return "", ""
 	}
-	present, _ := os.ReadDir(filepath.Join(g.root, dir, "hooks"))
+	present, _ := fs.ReadDir(g.tree.FS(), path.Join(dir, "hooks"))
 	for _, h := range present {
 		if !strings.HasSuffix(h.Name(), ".sample") {
 			return "hooks/" + h.Name(), "git runs it by itself"
@@ -184,7 +190,7 @@ func (g *gitView) there(p string, after bool) bool {
 	if c != nil && c.Kind == v1.Change_created {
 		return false
 	}
-	_, err := os.Lstat(filepath.Join(g.root, p))
+	_, err := g.tree.Lstat(p)
 	return err == nil
 }
 
@@ -193,11 +199,11 @@ func (g *gitView) read(p string, after bool) (string, bool) {
 	if !g.there(p, after) {
 		return "", false
 	}
-	dir := g.root
-	if after && g.changes[p] != nil {
-		dir = g.upper
+	if !after || g.changes[p] == nil {
+		data, err := fs.ReadFile(g.tree.FS(), p)
+		return string(data), err == nil
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(g.upper)
 	if err != nil {
 		return "", false
 	}

@@ -34,13 +34,15 @@ const maxSpread = 100
 // else a stat for each folder that a rule may match in, since what is in a
 // folder is read again only when the folder changed. Names with further hard
 // links cost a walk over all files, again when their count changed.
-func (p *Policy) Hidden(shown []string) ([]Hidden, error) {
+//
+// layers are folders that lie over the workspace, as a staged session has them.
+func (p *Policy) Hidden(shown []string, layers ...string) ([]Hidden, error) {
 	pats := p.hiding()
 	if len(pats) == 0 {
 		return nil, nil
 	}
 	var list []Hidden
-	for _, h := range p.tree.find(p, pats) {
+	for _, h := range p.tree.find(p, pats, layers) {
 		if h.list == deny {
 			list = append(list, Hidden{h.path, h.rule})
 			continue
@@ -116,11 +118,12 @@ type finder struct {
 	p    *Policy
 	t    *tree
 	base string
+	root string // the workspace, or a layer over it
 	pats []*rule
 	hits []hit
 }
 
-func (t *tree) find(p *Policy, pats []*rule) []hit {
+func (t *tree) find(p *Policy, pats []*rule, layers []string) []hit {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.version != p.version {
@@ -133,10 +136,26 @@ func (t *tree) find(p *Policy, pats []*rule) []hit {
 	}
 	f := finder{p: p, t: t}
 	for base, list := range groups {
-		f.base, f.pats = base, list
+		f.base, f.root, f.pats = base, p.root, list
 		f.folder(base, "", 0)
 	}
 	strictest := map[string]hit{}
+	for _, layer := range layers {
+		l := finder{p: p, t: t, root: layer}
+		for base, list := range groups {
+			if rel, over := below(base, p.root); over {
+				l.base, l.pats = base, list
+				l.folder(layer, fold(rel), 0)
+			}
+		}
+		for _, h := range l.hits {
+			for _, path := range spread(h.path) {
+				if h.path = p.root + strings.TrimPrefix(path, layer); h.list > strictest[h.path].list {
+					strictest[h.path] = h
+				}
+			}
+		}
+	}
 	for _, h := range f.hits {
 		if real := f.real(h.path); real != "" {
 			for _, h.path = range spread(real) {
@@ -236,16 +255,16 @@ func (f *finder) reaches(r *rule, path, name string, kind fs.FileMode) bool {
 		case i >= len(glob):
 			return false
 		case glob[i] == "**":
-			_, in := below(f.p.root, path)
-			_, over := below(path, f.p.root)
+			_, in := below(f.root, path)
+			_, over := below(path, f.root)
 			return kind.IsDir() && (in || over)
 		case !doublestar.MatchUnvalidated(glob[i], part):
 			return false
 		}
 	}
 	if len(parts) < len(glob) && glob[len(parts)] == "**" {
-		_, in := below(f.p.root, path)
-		_, over := below(path, f.p.root)
+		_, in := below(f.root, path)
+		_, over := below(path, f.root)
 		return kind.IsDir() && (in || over)
 	}
 	return len(parts) < len(glob)

@@ -207,7 +207,7 @@ func (p *judging) linked(t target, path string) (f finding) {
 	if id, ok := inodeOf(t.real); !ok || id.links < 2 {
 		return f
 	}
-	for _, h := range p.tree.find(p.Policy, p.hiding()) {
+	for _, h := range p.tree.find(p.Policy, p.hiding(), nil) {
 		if h.path == t.real {
 			if h.list == ask {
 				p.shown = append(p.shown, t.real)

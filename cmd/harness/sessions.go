@@ -79,5 +79,20 @@ func (c *sessionsShow) Run() error {
 			}
 		}
 	}
+	if !c.JSON {
+		listArtifacts(events)
+	}
 	return nil
+}
+
+// listArtifacts names what steps gave out, and what their reports of tests say.
+func listArtifacts(events []session.Event) {
+	for _, s := range session.Steps(events) {
+		for _, a := range s.Result.GetArtifacts() {
+			fmt.Printf("artifact of %s: %s, %d bytes, %s\n", s.StepId, terminal.Safe(a.Name), a.Size, a.Digest)
+		}
+		for _, t := range s.Result.GetTests() {
+			fmt.Printf("tests of %s: %d passed, %d failed, %d skipped (%s)\n", s.StepId, t.Passed, t.Failed, t.Skipped, terminal.Safe(t.Name))
+		}
+	}
 }

@@ -41,7 +41,7 @@ type makeBed func(*testing.T, policy.Options) *bed
 var conformance = map[string]func(*testing.T, makeBed){
 	"open says what is enforced": func(t *testing.T, bed makeBed) {
 		b := bed(t, policy.Options{})
-		if b.open.Workspace != b.dir || b.open.Rung != "namespaces" || len(b.open.Actions) == 0 {
+		if b.open.Workspace != b.dir || b.open.Rung != rung() || len(b.open.Actions) == 0 {
 			t.Errorf("%v", b.open)
 		}
 		var names []string
@@ -49,6 +49,10 @@ var conformance = map[string]func(*testing.T, makeBed){
 			if c.Enforced {
 				names = append(names, c.Name)
 			}
+		}
+		if rung() == "landlock" {
+			contains(t, strings.Join(names, " "), "landlock", "seccomp", "no_new_privs", "exec_gate", "network_denied")
+			return
 		}
 		contains(t, strings.Join(names, " "), "user_namespace", "mount_namespace", "pid_namespace", "network_namespace", "seccomp", "no_new_privs")
 	},

@@ -21,10 +21,7 @@ import (
 
 // The test binary is its own hands, as the program is.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "__hands" {
-		sandbox.HandsMain()
-		return
-	}
+	sandbox.HandsMain()
 	os.Exit(m.Run())
 }
 
@@ -74,7 +71,7 @@ type bed struct {
 
 func newExecutor(t testing.TB, dir, state string, rules policy.Options) *executor.Executor {
 	t.Helper()
-	x, err := executor.New(executor.Config{Workspace: dir, State: state, Policy: rules})
+	x, err := executor.New(executor.Config{Workspace: dir, State: state, Policy: rules, Sandbox: os.Getenv(onRung)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 		defer watched()
 	}
 	collected := s.collect(l, out, cancel)
-	exit, err := s.sandbox.Run(ctx, c)
+	exit, err := s.play(ctx, c, tx)
 	in.Close()
 	out.SetReadDeadline(time.Now().Add(drainTime))
 	output, outErr := collected()
@@ -99,6 +99,25 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 		r.Notes = append(r.Notes, saysHidden(hidden))
 	}
 	return nil
+}
+
+// play runs a command. Where the sandbox has no overlay, it works in the tree
+// itself, and what it did is taken into the transaction afterwards.
+func (s *session) play(ctx context.Context, c sandbox.Command, tx *workspace.Tx) (*sandbox.Exit, error) {
+	if tx == nil || !s.sandbox.Direct() {
+		return s.sandbox.Run(ctx, c)
+	}
+	if len(c.Lower) > 0 {
+		return nil, contract.Errorf(v1.Error_unavailable, "a staged session needs an overlay, which is not to be had here")
+	}
+	if err := tx.Expose(ctx); err != nil {
+		if ctx.Err() != nil {
+			return &sandbox.Exit{Cancelled: true}, nil
+		}
+		return nil, err
+	}
+	exit, err := s.sandbox.Run(ctx, c)
+	return exit, errors.Join(err, tx.Gather())
 }
 
 // judgeExit turns how a command ended into a status.

@@ -34,6 +34,7 @@ type Config struct {
 	State     string         // the executor's own folder; nothing in the sandbox sees it
 	Policy    policy.Options // Workspace and Home are filled in
 	Hide      []string       // further paths that nothing in the sandbox may see
+	Sandbox   string         // the rung: "auto" or "" is the best that is to be had, or "namespaces", "landlock"
 	Self      string         // the program to start the hands from; default: this one
 	// ApprovalTTL is how long a held step waits for an answer; default one hour.
 	ApprovalTTL time.Duration

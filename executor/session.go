@@ -82,8 +82,13 @@ func (x *Executor) open(ctx context.Context, id string, req *v1.OpenRequest, p *
 	}
 	hide := append([]string{x.cfg.State}, x.cfg.Hide...)
 	s.sandbox, s.sandboxErr = sandbox.Start(ctx, sandbox.Config{Workspace: x.cfg.Workspace,
-		State: filepath.Join(dir, "sandbox"), Home: x.home, Hide: hide, Self: x.cfg.Self, Memory: filepath.Join(x.cfg.State, "sandbox.json")})
+		State: filepath.Join(dir, "sandbox"), Home: x.home, Hide: hide, Self: x.cfg.Self, Memory: filepath.Join(x.cfg.State, "sandbox.json"), Rung: x.cfg.Sandbox})
 	if s.sandbox != nil {
+		if s.sandbox.Direct() {
+			if err := s.ws.Direct(); err != nil {
+				return nil, contract.Errorf(v1.Error_unavailable, "the workspace: %v", err)
+			}
+		}
 		for _, c := range s.sandbox.Capabilities() {
 			if c.Enforced {
 				s.enforced = append(s.enforced, c.Name)

@@ -13,7 +13,9 @@ import (
 //go:embed sample
 var sample embed.FS
 
-type demoCmd struct{}
+type demoCmd struct {
+	Sandbox string `default:"auto" enum:"auto,namespaces,landlock" help:"The sandbox: auto (the best that is to be had), namespaces or landlock."`
+}
 
 // demoPlan is what a demo's run says of itself.
 type demoPlan struct{ undo string }
@@ -21,7 +23,7 @@ type demoPlan struct{ undo string }
 const demoTask = "The tests of this package fail. Find out why and fix the code."
 
 // Run does what "harness run" does, on a copy of the sample and with a recording for a model.
-func (demoCmd) Run() error {
+func (d demoCmd) Run() error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return &exit{1, errors.New("the sample's tests need Go in PATH")}
 	}
@@ -55,7 +57,8 @@ func (demoCmd) Run() error {
 		program = "go run ./cmd/harness"
 	}
 	fmt.Fprintf(os.Stderr, "a sample project in %s, a recorded model; executor, sandbox and tests are real\n\n", dir)
-	c := runCmd{Task: []string{demoTask}, Dir: dir, Model: "recorded:" + filepath.Join(base, "recording.jsonl"), Sandbox: "auto",
+	c := runCmd{Task: []string{demoTask}, Dir: dir, Model: "recorded:" + filepath.Join(base, "recording.jsonl"),
 		plan: &demoPlan{undo: fmt.Sprintf("%s undo --all -C %s", program, dir)}}
+	c.Sandbox = d.Sandbox
 	return c.Run()
 }

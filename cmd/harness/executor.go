@@ -26,6 +26,7 @@ type policyFlags struct {
 	Auto       bool     `help:"Run what no rule names where the sandbox enforces all."`
 	AskEdits   bool     `help:"Ask before edits too."`
 	Plan       bool     `help:"Reads only."`
+	Sandbox    string   `default:"auto" enum:"auto,namespaces,landlock" help:"The sandbox: auto (the best that is to be had), namespaces or landlock."`
 }
 
 func (f policyFlags) args() []string {
@@ -45,6 +46,9 @@ func (f policyFlags) args() []string {
 		if on {
 			a = append(a, flag)
 		}
+	}
+	if f.Sandbox != "" {
+		a = append(a, "--sandbox="+f.Sandbox)
 	}
 	return a
 }
@@ -73,7 +77,7 @@ func (c *executorCmd) Run() error {
 	defer stop()
 	var answers answerDoor
 	defer answers.close()
-	x, err := executor.New(executor.Config{Workspace: dir, State: executorDir(), Policy: c.options(dir), Hide: []string{stateDir(), configDir()},
+	x, err := executor.New(executor.Config{Workspace: dir, State: executorDir(), Sandbox: c.Sandbox, Policy: c.options(dir), Hide: []string{stateDir(), configDir()},
 		Approvers: approvers(), SignedAnswers: c.Signed, OnHeld: func() { answers.open(ctx) }})
 	if err != nil {
 		return &exit{52, err}

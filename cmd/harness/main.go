@@ -54,10 +54,7 @@ const exitHelp = `Exit codes: 0 done and proven, 1 error, 2 usage, 41 no or bad 
 52 bad config, 53 turn limit, 54 checks still red, 56 time limit, 57 budget limit, 58 stopped by a denial, 59 done with nothing to prove it with, 130 interrupted.`
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "__hands" {
-		sandbox.HandsMain()
-		return
-	}
+	sandbox.HandsMain()
 	os.Exit(run(os.Args[1:]))
 }
 

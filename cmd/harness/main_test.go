@@ -16,10 +16,7 @@ const asProgram = "HARNESS_TEST_AS_PROGRAM"
 
 // The test binary is the program, its executor, and its hands.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "__hands" {
-		sandbox.HandsMain()
-		return
-	}
+	sandbox.HandsMain()
 	if os.Getenv(asProgram) != "" || len(os.Args) > 1 && os.Args[1] == "executor" {
 		os.Exit(run(os.Args[1:]))
 	}

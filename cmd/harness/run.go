@@ -47,7 +47,6 @@ type runCmd struct {
 	MaxBudget float64  `name:"max-budget-usd" help:"Stop at a cost in USD."`
 	Check     string   `help:"The command that proves the work." placeholder:"CMD"`
 	NoCheck   bool     `help:"Run no check."`
-	Sandbox   string   `default:"auto" enum:"auto,namespaces" help:"The sandbox: auto or namespaces."`
 	Executor  string   `help:"An executor that is serving, as unix:PATH." placeholder:"URL"`
 	Out       string   `short:"o" help:"Write the last message to a file." placeholder:"FILE"`
 	JSON      bool     `name:"json" help:"Print events, one JSON object a line."`

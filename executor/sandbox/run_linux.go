@@ -23,6 +23,9 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
 	if ctx.Err() != nil {
 		return &Exit{Cancelled: true}, nil
 	}
+	if s.lone != nil {
+		return s.lone.run(ctx, c)
+	}
 	if err := s.begin(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
@@ -46,8 +49,8 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
 		return nil, err
 	}
 	defer conn.Close()
-	step := hands.Step{Argv: c.Argv, Dir: c.Dir, Env: c.Env, Lower: c.Lower, Upper: c.Upper, Work: c.Work, Timeout: c.Timeout, Memory: c.Limits.Memory,
-		Processes: c.Limits.Processes, OpenFiles: c.Limits.OpenFiles, Hide: c.Hide, CPU: c.Limits.CPU, FileSize: c.Limits.FileSize, Disk: c.Limits.Disk, Gate: keeper != nil, Suspects: c.Suspects}
+	step := stepOf(c)
+	step.Gate = keeper != nil
 	if err := json.NewEncoder(conn).Encode(step); err != nil {
 		return nil, s.lost(err)
 	}
@@ -56,6 +59,15 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
 	if err := json.NewDecoder(conn).Decode(&d); err != nil {
 		return nil, s.lost(err)
 	}
+	return exitOf(d, keeper)
+}
+
+func stepOf(c Command) hands.Step {
+	return hands.Step{Argv: c.Argv, Dir: c.Dir, Env: c.Env, Lower: c.Lower, Upper: c.Upper, Work: c.Work, Timeout: c.Timeout, Memory: c.Limits.Memory,
+		Processes: c.Limits.Processes, OpenFiles: c.Limits.OpenFiles, Hide: c.Hide, CPU: c.Limits.CPU, FileSize: c.Limits.FileSize, Disk: c.Limits.Disk, Suspects: c.Suspects}
+}
+
+func exitOf(d hands.Done, keeper *gatekeeper) (*Exit, error) {
 	if d.Error != "" {
 		return nil, contract.Errorf(v1.Error_unavailable, "%s", d.Error)
 	}

@@ -11,7 +11,7 @@
 //	s, err := sandbox.Start(ctx, sandbox.Config{Workspace: dir, State: state, Home: home})
 //	exit, err := s.Run(ctx, sandbox.Command{Argv: []string{"/bin/sh", "-c", "make"}, Dir: dir, Output: w})
 //
-// The program must call HandsMain first thing when os.Args[1] is "__hands".
+// The program must call HandsMain first thing: it may have been started as hands.
 // There is no silent fall to less: Start fails with what is missing and how to
 // get it, and Capabilities says what was found by trying.
 package sandbox
@@ -30,6 +30,7 @@ type Config struct {
 	State     string   // a folder of this session, hidden from commands; holds what they write to caches
 	Home      string   // the user's home: hidden, but for toolchains and caches
 	Hide      []string // further files and folders that commands may not read
+	Rung      string   // "auto" or "": the best that is to be had; "namespaces", "landlock": this one
 	Self      string   // our executable; "" is the running one
 	Memory    string   // a file that keeps what was found by trying, until the next boot; "": nothing is kept
 }

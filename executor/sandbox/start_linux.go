@@ -28,6 +28,7 @@ const startTimeout = 20 * time.Second
 
 // Sandbox is a session's hands.
 type Sandbox struct {
+	lone     *lone // nil: on the rung of namespaces
 	config   Config
 	starting sync.Mutex
 	started  bool
@@ -41,8 +42,18 @@ type Sandbox struct {
 	stderr   *bytes.Buffer // to be read after done
 }
 
-// HandsMain is the life of the hands; it does not return.
-func HandsMain() { hands.Main() }
+// HandsMain is the life of the hands, if this process is to be any.
+func HandsMain() {
+	if len(os.Args) < 2 {
+		return
+	}
+	switch os.Args[1] {
+	case hands.Arg:
+		hands.Main()
+	case hands.LoneArg:
+		hands.LoneMain()
+	}
+}
 
 // Start finds out what the machine enforces, or says what it refuses. Where
 // that is known since the last boot, the hands come up with the first command.
@@ -64,14 +75,29 @@ func Start(ctx context.Context, c Config) (*Sandbox, error) {
 		c.Self = "/proc/self/exe"
 	}
 	s := &Sandbox{config: c, done: make(chan struct{}), stderr: new(bytes.Buffer)}
+	switch c.Rung {
+	case "landlock":
+		return startLone(ctx, c)
+	case "", "auto", "namespaces":
+	default:
+		return nil, contract.Errorf(v1.Error_invalid, "there is no sandbox %q; there are auto, namespaces and landlock", c.Rung)
+	}
 	if s.recall() {
 		return s, nil
 	}
-	if err := s.begin(ctx); err != nil {
+	err = s.begin(ctx)
+	if err == nil {
+		s.remember()
+		return s, nil
+	}
+	if c.Rung == "namespaces" {
 		return nil, err
 	}
-	s.remember()
-	return s, nil
+	below, lerr := startLone(ctx, c)
+	if lerr != nil {
+		return nil, errors.Join(err, lerr)
+	}
+	return below, nil
 }
 
 // begin brings up the hands, once.
@@ -255,7 +281,15 @@ func (s *Sandbox) lost(err error) error {
 }
 
 // Rung is the step of the ladder that this sandbox stands on.
-func (s *Sandbox) Rung() string { return "namespaces" }
+func (s *Sandbox) Rung() string {
+	if s.lone != nil {
+		return "landlock"
+	}
+	return "namespaces"
+}
+
+// Direct is whether commands work in the tree itself, without an overlay.
+func (s *Sandbox) Direct() bool { return s.lone != nil }
 
 // Capabilities are what was found by trying it.
 func (s *Sandbox) Capabilities() []*v1.Capability { return s.caps }
@@ -267,7 +301,7 @@ func (s *Sandbox) MeetsMinimum() bool { return s.meets }
 func (s *Sandbox) Close() error {
 	s.starting.Lock()
 	defer s.starting.Unlock()
-	if !s.started {
+	if !s.started || s.lone != nil {
 		s.startErr = contract.Errorf(v1.Error_unavailable, "the sandbox is closed")
 		return nil
 	}

@@ -1,13 +1,13 @@
 package workspace
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
-	"sync"
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
@@ -20,28 +20,29 @@ import (
 // tree once and two walks of it a step, and what somebody else changes during a
 // command counts as the command's.
 type direct struct {
-	dir   string // the mirror
-	busy  sync.Mutex
+	dir   string           // the mirror
+	free  chan struct{}    // holds one while no command is exposed
 	known map[string]state // what the mirror holds, as it was in the tree
 }
-
-var errBusy = errors.New("another command is running, and without an overlay there can be one at a time")
 
 // Direct makes commands work in the tree itself: for sandboxes that have no overlay.
 func (w *Workspace) Direct() error {
 	if w.staged {
 		return contract.Errorf(v1.Error_unsupported, "a staged session needs a sandbox with an overlay")
 	}
-	w.direct = &direct{dir: filepath.Join(w.state, "mirror"), known: map[string]state{}}
+	w.direct = &direct{dir: filepath.Join(w.state, "mirror"), free: make(chan struct{}, 1), known: map[string]state{}}
+	w.direct.free <- struct{}{}
 	return removeAll(w.direct.dir)
 }
 
-// Expose prepares the tree for a command that works in it. Until Gather no
-// other can be exposed.
-func (t *Tx) Expose() error {
+// Expose prepares the tree for a command that works in it. It waits for the
+// one before: until Gather no other can be exposed.
+func (t *Tx) Expose(ctx context.Context) error {
 	d := t.w.direct
-	if !d.busy.TryLock() {
-		return errBusy
+	select {
+	case <-d.free:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
@@ -54,7 +55,7 @@ func (t *Tx) Expose() error {
 		err = t.mark()
 	}
 	if err != nil {
-		d.busy.Unlock()
+		d.free <- struct{}{}
 	}
 	return err
 }
@@ -62,7 +63,7 @@ func (t *Tx) Expose() error {
 // Gather moves what the command did into the transaction.
 func (t *Tx) Gather() error {
 	d := t.w.direct
-	defer d.busy.Unlock()
+	defer func() { d.free <- struct{}{} }()
 	t.w.mu.Lock()
 	defer t.w.mu.Unlock()
 	changed, err := d.changed(t.w)

@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func overlayChild(root, lower, upper, work, cmd string) error {
 // shell runs a command as a step would: in an overlay over the root.
 func shell(w *Workspace, x *Tx, cmd string) error {
 	if w.direct != nil {
-		if err := x.Expose(); err != nil {
+		if err := x.Expose(context.Background()); err != nil {
 			return err
 		}
 		c := exec.Command("/bin/sh", "-ec", cmd)

@@ -113,7 +113,27 @@ const (
 
 // landlock lets the calling thread write below some folders only.
 func landlock(version int, writable []string) error {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: writeRights}
+	r, err := newRuleset(version, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(r.fd)
+	for _, dir := range writable {
+		if err := r.allow(dir, r.handled); err != nil {
+			return err
+		}
+	}
+	return r.enforce()
+}
+
+// ruleset is a Landlock domain in the making.
+type ruleset struct {
+	fd      int
+	handled uint64
+}
+
+func newRuleset(version int, more uint64) (*ruleset, error) {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: writeRights | more}
 	if version >= 2 {
 		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
 	}
@@ -125,24 +145,35 @@ func landlock(version int, writable []string) error {
 		attr.Scoped = scopes
 		size = unsafe.Sizeof(attr)
 	}
-	rules, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if e != 0 {
-		return e
+		return nil, e
 	}
-	defer unix.Close(int(rules))
-	for _, dir := range writable {
-		fd, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
-		}
-		rule := unix.LandlockPathBeneathAttr{Allowed_access: attr.Handled_access_fs, Parent_fd: int32(fd)}
-		_, _, e = unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
-		unix.Close(fd)
-		if e != 0 {
-			return fmt.Errorf("%s: %w", dir, e)
-		}
+	return &ruleset{int(fd), attr.Handled_access_fs}, nil
+}
+
+func (r *ruleset) allow(path string, rights uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	if _, _, e = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0, 0); e != 0 {
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= fileRights
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights & r.handled, Parent_fd: int32(fd)}
+	if _, _, e := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); e != 0 {
+		return fmt.Errorf("%s: %w", path, e)
+	}
+	return nil
+}
+
+func (r *ruleset) enforce() error {
+	if _, _, e := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); e != 0 {
 		return e
 	}
 	return nil

@@ -44,19 +44,29 @@ func (f family) members() (pids []int) {
 	return pids
 }
 
+func (f family) first() int { return f.main }
+
 func (f family) signal(sig unix.Signal) {
 	for _, pid := range f.members() {
 		unix.Kill(pid, sig)
 	}
 }
 
-// end stops all members until no new one turns up, then kills them. It
+func (f family) end() int { return kill(f) }
+
+// kin are the processes of a step.
+type kin interface {
+	members() []int
+	first() int // the program that was asked for
+}
+
+// kill stops all members until no new one turns up, then kills them. It
 // returns how many there were beside the program itself.
-func (f family) end() int {
+func kill(k kin) int {
 	stopped := map[int]bool{}
 	for fresh := true; fresh; {
 		fresh = false
-		for _, pid := range f.members() {
+		for _, pid := range k.members() {
 			if !stopped[pid] {
 				stopped[pid], fresh = true, true
 				unix.Kill(pid, unix.SIGSTOP)
@@ -64,12 +74,12 @@ func (f family) end() int {
 		}
 	}
 	n := len(stopped)
-	if stopped[f.main] {
+	if stopped[k.first()] {
 		n--
 	}
 	wait := 100 * time.Microsecond
 	for len(stopped) > 0 {
-		pids := f.members()
+		pids := k.members()
 		if len(pids) == 0 {
 			break
 		}

@@ -22,10 +22,15 @@ type gate struct {
 	spare int         // refused programs that are kept beyond the first ones
 	runs  map[int]int // process → its entry in list
 	done  chan struct{}
+
+	limit     int          // of processes at once; 0: somebody else sees to it
+	alive     map[int]bool // with limit: processes and threads that there are; true: a process
+	processes int
+	over      bool // there were more: all end
 }
 
 func newGate(judge func(*Program) byte, out *os.File) *gate {
-	return &gate{judge: judge, out: out, spare: maxRefused, runs: map[int]int{}, done: make(chan struct{})}
+	return &gate{judge: judge, out: out, spare: maxRefused, runs: map[int]int{}, alive: map[int]bool{}, done: make(chan struct{})}
 }
 
 // What is kept of a step's programs; all are counted.
@@ -92,6 +97,7 @@ func (g *gate) take(pid int) error {
 // of main when that comes.
 func (g *gate) watch(main int, ended func(syscall.WaitStatus, syscall.Rusage)) {
 	defer close(g.done)
+	g.alive[main], g.processes = true, 1
 	for {
 		var status syscall.WaitStatus
 		var usage syscall.Rusage
@@ -112,6 +118,10 @@ func (g *gate) watch(main int, ended func(syscall.WaitStatus, syscall.Rusage)) {
 }
 
 func (g *gate) stopped(pid int, status syscall.WaitStatus) {
+	if g.over {
+		unix.Kill(pid, unix.SIGKILL)
+		return
+	}
 	signal := status.StopSignal()
 	switch event := int(status >> 16); event {
 	case 0:
@@ -119,6 +129,10 @@ func (g *gate) stopped(pid int, status syscall.WaitStatus) {
 	case unix.PTRACE_EVENT_EXEC:
 		g.started(pid)
 		ptrace(unix.PTRACE_CONT, pid, 0)
+	case unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK, unix.PTRACE_EVENT_CLONE:
+		if g.born(pid, event != unix.PTRACE_EVENT_CLONE); !g.over {
+			ptrace(unix.PTRACE_CONT, pid, 0)
+		}
 	case unix.PTRACE_EVENT_STOP:
 		switch signal {
 		case unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
@@ -165,7 +179,30 @@ func (g *gate) started(pid int) {
 	}
 }
 
+// threadsEach is how many threads there may be for each process that there may be.
+const threadsEach = 8
+
+// born counts a new process or thread. One too many ends them all: none goes on without us.
+func (g *gate) born(parent int, process bool) {
+	child, err := unix.PtraceGetEventMsg(parent)
+	if g.limit == 0 || err != nil {
+		return
+	}
+	if g.alive[int(child)] = process; process {
+		g.processes++
+	}
+	if g.over = g.processes > g.limit || len(g.alive) > g.limit*threadsEach; g.over {
+		for pid := range g.alive {
+			unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+}
+
 func (g *gate) ended(pid int, status syscall.WaitStatus, usage syscall.Rusage) {
+	if g.alive[pid] {
+		g.processes--
+	}
+	delete(g.alive, pid)
 	i, ok := g.runs[pid]
 	if !ok {
 		return // a thread, or a process that started no program

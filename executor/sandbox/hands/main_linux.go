@@ -12,9 +12,10 @@ import (
 
 const control = 3
 
-// Orphans go to the main thread of PID 1, so the main goroutine must stay on it.
+// Orphans go to the main thread of PID 1, so the main goroutine must stay on
+// it; and no step's thread may be the main one, whose rights are the process's.
 func init() {
-	if len(os.Args) > 1 && os.Args[1] == Arg {
+	if len(os.Args) > 1 && (os.Args[1] == Arg || os.Args[1] == LoneArg) {
 		runtime.LockOSThread()
 	}
 }

@@ -36,8 +36,9 @@ var socketFamilies = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF
 // bits only, and so does the filter.
 var terminalCalls = []uint32{unix.TIOCSTI, unix.TIOCLINUX}
 
-// filter is the program that the kernel runs at each call of a command.
-func filter() ([]unix.SockFilter, error) {
+// filter is the program that the kernel runs at each call of a command, which
+// may open sockets of the families only.
+func filter(families []uint32) ([]unix.SockFilter, error) {
 	arch, ok := auditArch[runtime.GOARCH]
 	if !ok {
 		return nil, fmt.Errorf("no seccomp filter for %s", runtime.GOARCH)
@@ -70,8 +71,8 @@ func filter() ([]unix.SockFilter, error) {
 		p = append(p, unix.SockFilter{Code: equal, Jf: 1, K: c}, fail(unix.EPERM))
 	}
 	p = append(p, allow)
-	p = append(p, unix.SockFilter{Code: equal, Jf: uint8(2 + len(socketFamilies)*2), K: unix.SYS_SOCKET}, unix.SockFilter{Code: load, K: arg0})
-	for _, f := range socketFamilies {
+	p = append(p, unix.SockFilter{Code: equal, Jf: uint8(2 + len(families)*2), K: unix.SYS_SOCKET}, unix.SockFilter{Code: load, K: arg0})
+	for _, f := range families {
 		p = append(p, unix.SockFilter{Code: equal, Jf: 1, K: f}, allow)
 	}
 	return append(p, fail(unix.EAFNOSUPPORT), allow), nil

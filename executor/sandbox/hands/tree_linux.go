@@ -31,7 +31,7 @@ func build(s Setup) (*tree, Ready) {
 	t := &tree{workspace: s.Workspace, landlock: landlockVersion(), spares: make(chan *worker, 1)}
 	hint := ""
 	err := func() (err error) {
-		if t.filter, err = filter(); err != nil {
+		if t.filter, err = filter(socketFamilies); err != nil {
 			return err
 		}
 		if err := loopback(); err != nil {

@@ -16,15 +16,15 @@ import (
 // watch holds a step to the limits that the kernel does not know of a family
 // of processes. It looks at what they are, so a limit strikes a moment late.
 type watch struct {
-	family
+	kin
 	step  Step
 	ticks int
 	files bool // one process had all the descriptors that it may have
 	disk  disk
 }
 
-func newWatch(f family, s Step) *watch {
-	w := &watch{family: f, step: s}
+func newWatch(k kin, s Step) *watch {
+	w := &watch{kin: k, step: s}
 	if s.Upper != "" && s.Disk > 0 {
 		w.disk = disk{upper: outside + s.Upper, limit: s.Disk}
 		w.disk.free, _ = free(w.disk.upper)

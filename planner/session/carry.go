@@ -70,7 +70,11 @@ func (s *Store) Put(m Meta, events []Event) (err error) {
 		}
 	}()
 	for _, e := range events {
-		if err := s.exec("INSERT INTO event VALUES (?, ?, ?, ?, ?)", []any{m.ID, e.Seq, e.Time.UnixNano(), e.Type, e.Data}, nil); err != nil {
+		row, err := s.put(m.ID, e.Data)
+		if err != nil {
+			return err
+		}
+		if err := s.exec("INSERT INTO event VALUES (?, ?, ?, ?, ?)", []any{m.ID, e.Seq, e.Time.UnixNano(), e.Type, row}, nil); err != nil {
 			return err
 		}
 	}

@@ -32,5 +32,8 @@ func (s *Store) Remove(id string, before func() error) error {
 			return err
 		}
 	}
+	if err := os.RemoveAll(s.bodies(id)); err != nil {
+		return err
+	}
 	return os.Remove(filepath.Join(s.dir, "locks", id))
 }

@@ -221,9 +221,9 @@ func (s *Store) Read(id string) ([]Event, error) {
 // own is the events that a session does not share with a parent.
 func (s *Store) own(id string) (events []Event, err error) {
 	err = s.exec("SELECT seq, time, type, data FROM event WHERE session = ? ORDER BY seq", []any{id}, func(st *sqlite3.Stmt) error {
-		events = append(events, Event{Seq: st.ColumnInt64(0), Time: time.Unix(0, st.ColumnInt64(1)), Type: st.ColumnText(2),
-			Data: append(json.RawMessage{}, st.ColumnRawBlob(3)...)})
-		return nil
+		data, err := s.body(id, st.ColumnRawBlob(3))
+		events = append(events, Event{Seq: st.ColumnInt64(0), Time: time.Unix(0, st.ColumnInt64(1)), Type: st.ColumnText(2), Data: data})
+		return err
 	})
 	return events, err
 }

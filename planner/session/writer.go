@@ -108,7 +108,10 @@ func (x *Session) Append(typ string, data any) (Event, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e := Event{Seq: int64(len(x.log)) + 1, Time: time.Now(), Type: typ, Data: raw}
-	err := x.store.exec("INSERT INTO event VALUES (?, ?, ?, ?, ?)", []any{x.meta.ID, e.Seq, e.Time.UnixNano(), e.Type, e.Data}, nil)
+	row, err := x.store.put(x.meta.ID, e.Data)
+	if err == nil {
+		err = x.store.exec("INSERT INTO event VALUES (?, ?, ?, ?, ?)", []any{x.meta.ID, e.Seq, e.Time.UnixNano(), e.Type, row}, nil)
+	}
 	if err != nil {
 		return e, fmt.Errorf("the session log: %w", err)
 	}

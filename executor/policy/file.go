@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -10,6 +11,8 @@ import (
 // parsed is what a file says.
 type parsed struct {
 	rules       []rule
+	private     []netip.Prefix
+	privateAt   string // where they stand
 	unsandboxed string // where it permits commands without a sandbox; "" it does not
 }
 
@@ -75,7 +78,7 @@ func parseFile(name string, data []byte, only bool) (f parsed, err error) {
 	return f, nil
 }
 
-var settings = []string{"allow", "ask", "deny", "allow_unsandboxed"}
+var settings = []string{"allow", "ask", "deny", "allow_unsandboxed", "private_networks"}
 
 // setting reads one key of [permissions].
 func (p *reader) setting(f *parsed, e *unstable.Node, name string) error {
@@ -97,9 +100,26 @@ func (p *reader) setting(f *parsed, e *unstable.Node, name string) error {
 		}
 		return nil
 	}
+	if name == "private_networks" {
+		if e.Value().Kind != unstable.Array {
+			return p.errorf(e, "private_networks must be a list of networks, as [\"10.1.0.0/16\"]")
+		}
+		var list []string
+		for it := e.Value().Children(); it.Next(); {
+			if n := it.Node(); n.Kind != unstable.Comment {
+				list = append(list, string(n.Data))
+			}
+		}
+		var err error
+		if f.private, err = parsePrivate(list); err != nil {
+			return p.errorf(e, "%w", err)
+		}
+		f.privateAt = fmt.Sprintf("%s:%d", p.name, p.line(e))
+		return nil
+	}
 	list, ok := map[string]verdict{"allow": allow, "ask": ask, "deny": deny}[name]
 	if !ok {
-		return p.errorf(e, "unknown key %q; [permissions] has allow, ask, deny and allow_unsandboxed%s", name, meant(name, settings))
+		return p.errorf(e, "unknown key %q; [permissions] has allow, ask, deny, allow_unsandboxed and private_networks%s", name, meant(name, settings))
 	}
 	if e.Value().Kind != unstable.Array {
 		return p.errorf(e, "%s must be a list of rules, as %s = [\"Bash(make:*)\"]", name, name)

@@ -7,6 +7,8 @@
 //	Bash(npm run test)   exactly this command
 //	Read(./secrets/**)   files, gitignore-style: //x absolute, ~/x home,
 //	Edit(/src/**)        /x from the workspace root, x from the working folder
+//	WebFetch(domain:example.com)  hosts that commands may reach; *.example.com
+//	                     is all names below
 //
 // The strictest rule that matches wins, wherever it stands; no tier can loosen
 // another's ask or deny, and what is built in (built-in rules, protected files,
@@ -24,6 +26,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,6 +57,7 @@ type Policy struct {
 	byTool      map[string][]*rule
 	sources     []string
 	unsandboxed bool // the admin permits commands without a sandbox
+	private     []netip.Prefix
 	safety      *v1.Safety
 	version     string
 	reads       bool     // there are Read rules that reach the sandbox
@@ -126,6 +130,10 @@ func (p *Policy) file(tier, path string, only bool) error {
 	if f.unsandboxed != "" && tier != "admin" {
 		return fmt.Errorf("%s: allow_unsandboxed stands in the admin's policy only, /etc/harness/policy.toml", f.unsandboxed)
 	}
+	if f.privateAt != "" && tier != "admin" && tier != "user" {
+		return fmt.Errorf("%s: private_networks stands in the admin's policy and the user's configuration only", f.privateAt)
+	}
+	p.private = append(p.private, f.private...)
 	p.unsandboxed = p.unsandboxed || f.unsandboxed != ""
 	p.rules = append(p.rules, f.rules...)
 	p.sources = append(p.sources, fmt.Sprintf("%s %s: %d rules", tier, path, len(f.rules)))
@@ -145,7 +153,7 @@ func (p *Policy) Version() string { return p.version }
 // seal places the rules' paths and computes the version.
 func (p *Policy) seal() {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %v %v %v %v %v\n", p.root, p.home, p.opts.Auto, p.opts.AskEdits, p.opts.Plan, p.unsandboxed, p.safety)
+	fmt.Fprintf(h, "%q %q %v %v %v %v %v %v\n", p.root, p.home, p.opts.Auto, p.opts.AskEdits, p.opts.Plan, p.unsandboxed, p.safety, p.private)
 	var lines []string
 	for i := range p.rules {
 		p.rules[i].place(p.root, p.home)

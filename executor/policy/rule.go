@@ -32,6 +32,7 @@ type rule struct {
 	words            []string // Bash: the words that it names; nil: only the exact text
 	prefix           bool     // Bash: more words may follow
 	path             pattern  // Read, Edit
+	host             string   // WebFetch: the domain
 	match, notMatch  []string // examples
 	parts            parts    // Bash, ask and deny: words, taken apart
 	here             []string // built-in: a pattern of files that are run on this machine, by segments
@@ -87,8 +88,8 @@ func parseRule(text string, list verdict) (rule, error) {
 			return bad("%v", err)
 		}
 	case "WebFetch":
-		if !strings.HasPrefix(r.spec, "domain:") {
-			return bad("WebFetch takes domain:NAME, as WebFetch(domain:example.com)")
+		if err := r.domain(); err != nil {
+			return bad("%v", err)
 		}
 	}
 	return r, nil

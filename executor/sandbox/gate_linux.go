@@ -96,10 +96,10 @@ func (k *gatekeeper) record(list []hands.Exec) (execs []*v1.Exec) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// gated is whether programs can be stopped at their start here.
-func (s *Sandbox) gated() bool {
+// has is whether the machine enforces a capability.
+func (s *Sandbox) has(name string) bool {
 	for _, c := range s.caps {
-		if c.Name == "exec_gate" {
+		if c.Name == name {
 			return c.Enforced
 		}
 	}

@@ -25,7 +25,7 @@ func policyGate(t testing.TB, ws string, deny ...string) (Gate, *Suspects) {
 func TestGate(t *testing.T) {
 	asUsers(t, func(t *testing.T) {
 		b := newBox(t)
-		if !b.gated() {
+		if !b.has("exec_gate") {
 			t.Fatalf("no gate: %v", b.Capabilities())
 		}
 		const setup = "exec 2>/dev/null; "

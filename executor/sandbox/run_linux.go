@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"os"
 
@@ -31,7 +32,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
 	}
 	files := []*os.File{c.Output}
 	var keeper *gatekeeper
-	if c.Gate != nil && s.gated() {
+	if c.Gate != nil && s.has("exec_gate") {
 		var theirs *os.File
 		var err error
 		if keeper, theirs, err = newGatekeeper(c.Gate); err != nil {
@@ -51,12 +52,19 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
 	defer conn.Close()
 	step := stepOf(c)
 	step.Gate = keeper != nil
+	step.Network = c.Network != nil && s.has("network_proxy")
 	if err := json.NewEncoder(conn).Encode(step); err != nil {
 		return nil, s.lost(err)
 	}
 	defer context.AfterFunc(ctx, func() { conn.(*net.UnixConn).CloseWrite() })()
+	answer := io.Reader(conn)
+	if step.Network {
+		if answer, err = listener(conn.(*net.UnixConn), c.Network); err != nil {
+			return nil, s.lost(err)
+		}
+	}
 	var d hands.Done
-	if err := json.NewDecoder(conn).Decode(&d); err != nil {
+	if err := json.NewDecoder(answer).Decode(&d); err != nil {
 		return nil, s.lost(err)
 	}
 	return exitOf(d, keeper)

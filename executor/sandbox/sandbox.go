@@ -17,6 +17,7 @@
 package sandbox
 
 import (
+	"net"
 	"os"
 	"time"
 
@@ -55,10 +56,14 @@ type Command struct {
 	Output      *os.File // the write end of a pipe, for stdout and stderr
 	Stdin       *os.File // nil is empty
 	Timeout     time.Duration
-	Hide        []string  // files and folders, without links, that it may not read, inside the workspace too
-	Gate        Gate      // judges every program that it starts; nil: they are not watched
-	Suspects    *Suspects // those that Gate may refuse; nil: all
+	Hide        []string           // files and folders, without links, that it may not read, inside the workspace too
+	Gate        Gate               // judges every program that it starts; nil: they are not watched
+	Suspects    *Suspects          // those that Gate may refuse; nil: all
+	Network     func(net.Listener) // takes the proxy's listener, before the program starts; nil: no network
 }
+
+// ProxyPort is where a command with a Network finds the listener, on its own 127.0.0.1.
+const ProxyPort = hands.ProxyPort
 
 // Gate judges a program before its first instruction: a decision refuses it;
 // more asks again, with the program's Env and Digest.
@@ -91,7 +96,7 @@ func Unavailable(err error) []*v1.Capability {
 	}
 	var list []*v1.Capability
 	for _, name := range []string{"user_namespace", "mount_namespace", "pid_namespace", "network_namespace", "ipc_namespace",
-		"uts_namespace", "overlay", "landlock", "seccomp", "no_new_privs", "exec_gate", "memory_limit", "process_limit"} {
+		"uts_namespace", "overlay", "landlock", "seccomp", "no_new_privs", "exec_gate", "network_proxy", "memory_limit", "process_limit"} {
 		list = append(list, &v1.Capability{Name: name, Detail: detail})
 	}
 	return list

@@ -28,7 +28,7 @@ func (t *tree) probe(s Setup) []Capability {
 		results <- t.tryConfined()
 	}()
 	list = append(list, <-results...)
-	return append(list,
+	return append(list, tryNetwork(),
 		Capability{Name: "memory_limit", Enforced: true, Detail: fmt.Sprintf("of all processes of a step, looked at every %v", everyWatch)},
 		Capability{Name: "process_limit", Enforced: true, Detail: fmt.Sprintf("of all processes of a step, looked at every %v", everyWatch)},
 		Capability{Name: "cpu_limit", Enforced: true, Detail: fmt.Sprintf("of all processes of a step, looked at every %v", 8*everyWatch)},

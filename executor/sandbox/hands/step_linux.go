@@ -46,7 +46,7 @@ func (t *tree) conduct(conn net.Conn, files []*os.File) {
 		io.Copy(io.Discard, conn)
 		close(cancelled)
 	}()
-	json.NewEncoder(conn).Encode(t.run(s, files, cancelled))
+	json.NewEncoder(conn).Encode(t.run(s, files, conn.(*net.UnixConn), cancelled))
 	t.spare()
 }
 
@@ -60,6 +60,7 @@ type worker struct {
 type job struct {
 	step     Step
 	files    []*os.File
+	conn     *net.UnixConn
 	gate     *gate      // nil: its programs are not watched
 	started  chan<- int // the program; closed
 	finished chan<- ended
@@ -84,7 +85,7 @@ func (t *tree) spare() {
 	}
 }
 
-func (t *tree) run(s Step, files []*os.File, cancelled <-chan struct{}) Done {
+func (t *tree) run(s Step, files []*os.File, conn *net.UnixConn, cancelled <-chan struct{}) Done {
 	begin := time.Now()
 	var w *worker
 	select {
@@ -101,7 +102,7 @@ func (t *tree) run(s Step, files []*os.File, cancelled <-chan struct{}) Done {
 		g = newGate(asker(files[1], s.Suspects), files[0])
 		files = append(files[:1:1], files[2:]...)
 	}
-	w.jobs <- job{s, files, g, started, finished}
+	w.jobs <- job{s, files, conn, g, started, finished}
 	var d Done
 	pid, ok := <-started
 	if !ok {
@@ -223,6 +224,11 @@ func (t *tree) work(j job) {
 
 func (t *tree) begin(j job) (int, error) {
 	s := j.step
+	if s.Network {
+		if err := ownNetwork(j.conn); err != nil {
+			return 0, fmt.Errorf("a network of its own: %w", err)
+		}
+	}
 	if err := t.enter(s); err != nil {
 		return 0, err
 	}

@@ -55,6 +55,7 @@ type Step struct {
 	Hide                 []string  // files and folders, without links, that this step may not read
 	Gate                 bool      // a stream for the gate came along
 	Suspects             *Suspects // of these programs it is asked; nil: of all
+	Network              bool      // a namespace of its own: its listener comes back before the Done
 }
 
 // Program is one that is about to run, as the kernel has it.
@@ -67,6 +68,12 @@ type Program struct {
 	Env      []string // only after More
 	Digest   string   // of the file, SHA-256; only after More
 }
+
+// ProxyPort is where, on its loopback, a step with Network finds its listener.
+const ProxyPort = 3128
+
+// Listening is the byte that comes along with the listener.
+const Listening = 'l'
 
 // Answers to a Program.
 const (

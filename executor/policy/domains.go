@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	v1 "harness/contract/harness/v1"
+)
+
+// domain reads the name of a WebFetch rule: a name, an address, or *.name for
+// all names below it.
+func (r *rule) domain() error {
+	name, ok := strings.CutPrefix(r.spec, "domain:")
+	if !ok {
+		return fmt.Errorf("WebFetch takes domain:NAME, as WebFetch(domain:example.com)")
+	}
+	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	if addr, err := netip.ParseAddr(name); err == nil {
+		r.host = addr.Unmap().String()
+		return nil
+	}
+	for _, l := range strings.Split(strings.TrimPrefix(name, "*."), ".") {
+		if l == "" || name != "*" && strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return fmt.Errorf("%q is no domain: a name as example.com, *.example.com for all below it, without scheme, port or path; other letters are written as xn--…", name)
+		}
+	}
+	r.host = name
+	return nil
+}
+
+// reaches: the rule names the host. An address is allowed only by its own rule.
+func (r *rule) reaches(host string) bool {
+	if r.any {
+		return r.list != allow // fetching pages is no network for commands
+	}
+	below, ok := strings.CutPrefix(r.host, "*")
+	if _, err := netip.ParseAddr(host); err == nil && r.list == allow {
+		return r.host == host
+	}
+	return r.host == host || ok && strings.HasSuffix(host, below)
+}
+
+// Network says whether commands of a step with this safety have a proxy: where
+// any rule allows a domain.
+func (p *Policy) Network(safety *v1.Safety) bool {
+	if strictest(p.safety, safety).Network == v1.Safety_deny {
+		return false
+	}
+	for _, r := range p.byTool["WebFetch"] {
+		if r.list == allow && !r.any {
+			return true
+		}
+	}
+	return false
+}
+
+// Connect decides on a connection of a command to a host: a name in lower
+// case, or an address.
+func (p *Policy) Connect(host string) *v1.Decision {
+	f := finding{}
+	for _, r := range p.byTool["WebFetch"] {
+		if r.reaches(host) {
+			f = worse(f, found(r, host))
+		}
+	}
+	switch f.list {
+	case none:
+		f = builtin(deny, fmt.Sprintf("no rule allows it; add WebFetch(domain:%s)", host), host)
+	case ask:
+		f.list, f.reason = deny, fmt.Sprintf("%s asks for it, and a connection cannot wait for an answer; allow WebFetch(domain:%s) in its place", f.rule, host)
+	case deny:
+		f.reason = strings.TrimSuffix(fmt.Sprintf("%s denies it: %s", f.rule, f.reason), ": ")
+	}
+	return &v1.Decision{Verdict: v1.Decision_Verdict(f.list), Rule: f.rule, Source: f.source, Reason: f.reason, Part: f.part}
+}
+
+// Private are networks that are not public and that commands may reach all
+// the same, at hosts that a rule allows.
+func (p *Policy) Private() []netip.Prefix { return p.private }
+
+func parsePrivate(list []string) (prefixes []netip.Prefix, err error) {
+	for _, text := range list {
+		p, err := netip.ParsePrefix(text)
+		if err != nil || p != p.Masked() {
+			return nil, fmt.Errorf("private_networks: %q is no network, as 10.1.0.0/16", text)
+		}
+		prefixes = append(prefixes, p)
+	}
+	return prefixes, nil
+}

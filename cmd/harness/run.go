@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 
+	"harness/contract"
 	v1 "harness/contract/harness/v1"
 	"harness/planner"
 	"harness/planner/budget"
@@ -137,15 +138,8 @@ func (c *runCmd) task() (string, error) {
 		}
 		task = strings.TrimSpace(string(data))
 	}
-	if task == "" && !c.goesOn() {
-		if piped {
-			return "", &exit{2, errors.New(`no task: harness "what to do"`)}
-		}
-		fmt.Fprint(os.Stderr, "task: ")
-		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
-		if task = strings.TrimSpace(line); task == "" {
-			return "", &exit{2, errors.Join(errors.New(`no task: harness "what to do"`), err)}
-		}
+	if task == "" && !c.goesOn() && !c.canTalk() {
+		return "", &exit{2, errors.New(`no task: harness "what to do"`)}
 	}
 	return task, nil
 }
@@ -191,41 +185,37 @@ func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	x, stop, err := connect(dir, c.Executor, c.policyFlags)
-	if err != nil {
+	t := &seat{c: c, dir: dir, m: m, limits: limits, s: s, surface: c.surface()}
+	defer func() { t.s.Close() }()
+	var stop func() error
+	if t.x, stop, err = connect(dir, c.Executor, c.policyFlags); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	req := &v1.OpenRequest{SessionId: s.ID(), Planner: version, Staged: c.Staged, ForkOf: c.from, ForkWithout: c.without}
-	if c.Executor == "" {
-		req.Workspace = dir
-	}
-	opened, err := open(ctx, x, stop, req)
-	if err != nil {
+	t.stop = stop
+	if err := t.take(context.Background()); err != nil {
 		return err
 	}
-	c.capabilities(opened)
-	if opened.Staged {
+	c.capabilities(t.opened)
+	if t.opened.Staged {
 		fmt.Fprintln(os.Stderr, "harness: staged: nothing appears in the folder until harness apply; harness diff shows what is held")
 	}
-	if !opened.MeetsMinimum {
+	if !t.opened.MeetsMinimum {
 		return &exit{44, errors.New("the sandbox here is below what the policy needs; harness doctor says what is missing")}
 	}
 	if err := disarm.Disarm(sessionsDir()); err != nil {
 		fmt.Fprintln(os.Stderr, "harness: the planner keeps rights that it should not have:", err)
 	}
-	check := judge.Spec{Cmd: c.Check, Off: c.NoCheck, Explicit: c.Check != ""}
-	if check.Cmd == "" && !check.Off {
-		check.Cmd, check.Explicit = cfg.Check, cfg.Check != ""
+	t.check = judge.Spec{Cmd: c.Check, Off: c.NoCheck, Explicit: c.Check != ""}
+	if t.check.Cmd == "" && !t.check.Off {
+		t.check.Cmd, t.check.Explicit = cfg.Check, cfg.Check != ""
 	}
-	surface := c.surface()
-	interrupt := make(chan struct{}, 1)
-	go interrupts(ctx, interrupt, cancel)
-	report, err := planner.Run(ctx, planner.Config{Executor: x, Model: m, Fallback: c.second, Small: c.third, Session: s, Surface: surface, Workspace: opened.Workspace,
-		Task: task, Limits: limits, Check: check, Notes: userNotes(), System: c.system, FromSeq: opened.LastSeq + 1, Interrupt: interrupt})
+	if c.canTalk() {
+		return newTalk(t, store).loop()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	report, err := t.run(ctx, cancel, task, nil)
 	if err != nil {
 		return err
 	}
@@ -234,11 +224,44 @@ func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg
 			return err
 		}
 	}
-	c.finish(surface, s.ID(), report)
+	c.finish(t.surface, s.ID(), report)
 	if report.ExitCode != 0 {
 		return &exit{report.ExitCode, nil}
 	}
 	return nil
+}
+
+// seat is a session with its executor, ready to run.
+type seat struct {
+	c       *runCmd
+	dir     string
+	m       model.Model
+	limits  budget.Limits
+	check   judge.Spec
+	x       contract.Executor
+	stop    func() error
+	s       *session.Session
+	opened  *v1.OpenResponse
+	surface session.Surface
+	safety  *v1.Safety
+}
+
+// take opens the session at the executor.
+func (t *seat) take(ctx context.Context) (err error) {
+	req := &v1.OpenRequest{SessionId: t.s.ID(), Planner: version, Staged: t.c.Staged, ForkOf: t.c.from, ForkWithout: t.c.without}
+	if t.c.Executor == "" {
+		req.Workspace = t.dir
+	}
+	t.opened, err = open(ctx, t.x, t.stop, req)
+	return err
+}
+
+// run is one run of the planner. Ctrl-C interrupts it, twice ends it.
+func (t *seat) run(ctx context.Context, cancel func(), task string, steer <-chan string) (planner.Report, error) {
+	interrupt := make(chan struct{}, 1)
+	go interrupts(ctx, interrupt, cancel)
+	return planner.Run(ctx, planner.Config{Executor: t.x, Model: t.m, Fallback: t.c.second, Small: t.c.third, Session: t.s, Surface: t.surface, Workspace: t.opened.Workspace,
+		Task: task, Limits: t.limits, Check: t.check, Safety: t.safety, Notes: userNotes(), System: t.c.system, FromSeq: t.opened.LastSeq + 1, Steer: steer, Interrupt: interrupt})
 }
 
 func (c *runCmd) session(store *session.Store, dir, task, model string) (*session.Session, error) {
@@ -308,7 +331,9 @@ func (c *runCmd) finish(s session.Surface, id string, r planner.Report) {
 			fmt.Fprintf(os.Stderr, "to take it back: %s\n", c.undoHint(id))
 		}
 	}
-	fmt.Println(terminal.Safe(r.Message))
+	if c.Quiet || !term.IsTerminal(int(os.Stdout.Fd())) || !term.IsTerminal(int(os.Stderr.Fd())) { // else it has been shown as it came
+		fmt.Println(terminal.Safe(r.Message))
+	}
 }
 
 func (c *runCmd) undoHint(id string) string {

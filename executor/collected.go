@@ -2,7 +2,6 @@ package executor
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -80,11 +79,7 @@ func (s *session) readReport(name, digest string, r *v1.StepResult) {
 		return
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, artifact.MaxReport))
-	if err != nil {
-		return
-	}
-	if t := artifact.Report(name, data); t != nil {
+	if t := artifact.ReadReport(name, f); t != nil {
 		r.Tests = append(r.Tests, t)
 	}
 }
@@ -93,7 +88,7 @@ func (s *session) readReport(name, digest string, r *v1.StepResult) {
 func (s *session) readOutput(r *v1.StepResult) {
 	if a := r.GetOutput().GetArtifact(); a != "" {
 		s.readReport("output", a, r)
-	} else if t := artifact.Report("output", []byte(r.GetOutput().GetText())); t != nil {
+	} else if t := artifact.ReadReport("output", strings.NewReader(r.GetOutput().GetText())); t != nil {
 		r.Tests = append(r.Tests, t)
 	}
 }

@@ -19,20 +19,45 @@ const (
 	maxMessage  = 2000
 )
 
-// Report reads the report of a test run: JUnit XML, go test -json, or TAP,
-// known by its form. It is nil where data is none of them.
-func Report(name string, data []byte) *v1.TestReport {
-	r := &v1.TestReport{Name: name}
-	head := bytes.TrimSpace(data[:min(len(data), 4096)])
+// formOf is what kind of report data begins like, "" for none.
+func formOf(data []byte) string {
+	head := bytes.TrimSpace(data[:min(len(data), reportHead)])
 	switch {
 	case bytes.HasPrefix(head, []byte("<")) && bytes.Contains(head, []byte("<testsuite")):
-		r.Format = "junit"
-		junit(r, data)
+		return "junit"
 	case bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"Action":"`)):
-		r.Format = "go-test-json"
-		goTest(r, data)
+		return "go-test-json"
 	case tapHead.Match(head):
-		r.Format = "tap"
+		return "tap"
+	}
+	return ""
+}
+
+const reportHead = 4096
+
+// ReadReport reads the report of a test run: JUnit XML, go test -json, or TAP,
+// known by how it begins. It is nil where f is none of them.
+func ReadReport(name string, f io.Reader) *v1.TestReport {
+	head := make([]byte, reportHead)
+	n, err := io.ReadFull(f, head)
+	if n == 0 || formOf(head[:n]) == "" {
+		return nil
+	}
+	data := head[:n]
+	if err == nil {
+		rest, err := io.ReadAll(io.LimitReader(f, MaxReport))
+		if err != nil {
+			return nil
+		}
+		data = append(data, rest...)
+	}
+	r := &v1.TestReport{Name: name, Format: formOf(data)}
+	switch r.Format {
+	case "junit":
+		junit(r, data)
+	case "go-test-json":
+		goTest(r, data)
+	case "tap":
 		tap(r, data)
 	}
 	if r.Total == 0 && len(r.Failures) == 0 {

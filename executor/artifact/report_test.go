@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 )
@@ -34,7 +35,7 @@ func TestReport(t *testing.T) {
 		{"JSON", `{"a":1}`, "", 0, 0, 0, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := Report("x", []byte(c.data))
+			r := ReadReport("x", strings.NewReader(c.data))
 			if c.format == "" {
 				if r != nil {
 					t.Fatal(r)
@@ -56,7 +57,7 @@ func FuzzReport(f *testing.F) {
 	f.Add([]byte("1..1\nnot ok"))
 	f.Add([]byte(`{"Action":"fail","Package":"p"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if r := Report("x", data); r != nil && r.Total != r.Passed+r.Failed+r.Skipped {
+		if r := ReadReport("x", bytes.NewReader(data)); r != nil && r.Total != r.Passed+r.Failed+r.Skipped {
 			t.Error(r)
 		}
 	})

@@ -53,7 +53,7 @@ func TestNetworkThroughTheExecutor(t *testing.T) {
 	}
 	r = b.sh("curl -s -m 2 --noproxy '*' http://127.0.0.1:" + port + "/ || echo no way")
 	contains(t, r.GetOutput().GetText(), "no way")
-	step := b.step(contract.RunCommand, map[string]any{"cmd": curl("http://127.0.0.1:" + port + "/") + "; echo ${HTTP_PROXY:-none}"})
+	step := b.step(contract.RunCommand, map[string]any{"cmd": curl("http://127.0.0.1:"+port+"/") + "; echo ${HTTP_PROXY:-none}"})
 	step.Safety = &v1.Safety{Network: v1.Safety_deny}
 	if r = b.submit(step); r.Connections != nil || strings.Contains(r.GetOutput().GetText(), "hello\n") {
 		t.Errorf("a step that denies itself the network: %v %q", r.Connections, r.GetOutput().GetText())

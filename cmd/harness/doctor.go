@@ -52,7 +52,8 @@ func (c *doctorCmd) Run() error {
 	}
 	out, err := exec.Command(self, "doctor", "--probe").CombinedOutput()
 	fmt.Print(string(out))
-	if err != nil {
+	armed := err != nil
+	if armed {
 		fmt.Println("  NO   the planner could not be disarmed here")
 	}
 	fmt.Println("policy:")
@@ -68,6 +69,9 @@ func (c *doctorCmd) Run() error {
 	fmt.Println("state:", stateDir())
 	if !o.MeetsMinimum {
 		return &exit{44, errors.New("no command will run here: " + missing(o.Capabilities))}
+	}
+	if armed {
+		return &exit{1, errors.New("a planner keeps rights here that it should not have; Landlock and seccomp take them, on Linux 5.13 or later")}
 	}
 	return nil
 }
@@ -97,6 +101,9 @@ func probe() error {
 			mark = "NO "
 		}
 		fmt.Printf("  %s  %s\n", mark, name)
+	}
+	if !noExec || !noWrite {
+		return &exit{1, nil}
 	}
 	return nil
 }

@@ -11,30 +11,33 @@ import (
 
 	"harness/executor/sandbox"
 	"harness/planner/model"
+	"harness/surface/terminal"
 )
 
 const version = "harness 0.1"
 
 type cli struct {
-	Run       runCmd       `cmd:"" default:"withargs" help:"Work on a task in this folder."`
-	Demo      demoCmd      `cmd:"" help:"Show the whole loop on a sample project with a recorded model."`
-	Undo      undoCmd      `cmd:"" help:"Take back the last step of a session."`
-	Redo      redoCmd      `cmd:"" help:"Put the last undone step again."`
-	Rewind    rewindCmd    `cmd:"" help:"Go back to a step: files, conversation, or both."`
-	Diff      diffCmd      `cmd:"" help:"Show what a session changed."`
-	Apply     applyCmd     `cmd:"" help:"Take what a staged session holds to the folder."`
-	Discard   discardCmd   `cmd:"" help:"Drop what a staged session holds."`
-	Replay    replayCmd    `cmd:"" help:"Run a session's steps again and compare, or judge them under another policy."`
-	Sessions  sessionsCmd  `cmd:"" help:"List and show sessions."`
-	Policy    policyCmd    `cmd:"" help:"Say what the policy makes of a command."`
-	Audit     auditCmd     `cmd:"" help:"Show, verify and export the executor's own record."`
-	Approvals approvalsCmd `cmd:"" help:"List the steps that wait for an answer; serve them to other machines."`
-	Approve   approveCmd   `cmd:"" help:"Let a step that waits run."`
-	Deny      denyCmd      `cmd:"" help:"Refuse a step that waits, with a word for the model."`
-	Trust     trustCmd     `cmd:"" help:"Let this folder's .harness/config.toml count."`
-	Executor  executorCmd  `cmd:"" help:"Serve the contract to a planner."`
-	Doctor    doctorCmd    `cmd:"" help:"Say what is enforced on this machine."`
-	Version   versionCmd   `cmd:"" help:"Print the version."`
+	Run        runCmd        `cmd:"" default:"withargs" help:"Work on a task in this folder."`
+	Demo       demoCmd       `cmd:"" help:"Show the whole loop on a sample project with a recorded model."`
+	Undo       undoCmd       `cmd:"" help:"Take back the last step of a session."`
+	Redo       redoCmd       `cmd:"" help:"Put the last undone step again."`
+	Rewind     rewindCmd     `cmd:"" help:"Go back to a step: files, conversation, or both."`
+	Diff       diffCmd       `cmd:"" help:"Show what a session changed."`
+	Apply      applyCmd      `cmd:"" help:"Take what a staged session holds to the folder."`
+	Discard    discardCmd    `cmd:"" help:"Drop what a staged session holds."`
+	Replay     replayCmd     `cmd:"" help:"Run a session's steps again and compare, or judge them under another policy."`
+	Sessions   sessionsCmd   `cmd:"" help:"List and show sessions."`
+	Policy     policyCmd     `cmd:"" help:"Say what the policy makes of a command."`
+	Audit      auditCmd      `cmd:"" help:"Show, verify and export the executor's own record."`
+	Approvals  approvalsCmd  `cmd:"" help:"List the steps that wait for an answer; serve them to other machines."`
+	Approve    approveCmd    `cmd:"" help:"Let a step that waits run."`
+	Deny       denyCmd       `cmd:"" help:"Refuse a step that waits, with a word for the model."`
+	Trust      trustCmd      `cmd:"" help:"Let this folder's .harness/config.toml count."`
+	Executor   executorCmd   `cmd:"" help:"Serve the contract to a planner."`
+	Doctor     doctorCmd     `cmd:"" help:"Say what is enforced on this machine."`
+	Completion completionCmd `cmd:"" help:"Print what makes a shell complete harness."`
+	Man        manCmd        `cmd:"" help:"Print the manual page."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
 // exit is an error with an exit code of its own.
@@ -72,10 +75,11 @@ func run(args []string) int {
 	}
 	ctx, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "harness: %v\nharness --help says how it is used\n", err)
+		complain(err.Error())
+		fmt.Fprintln(os.Stderr, "harness --help says how it is used")
 		return 2
 	}
-	err = ctx.Run()
+	err = ctx.Run(parser)
 	var e *exit
 	var me *model.Error
 	switch {
@@ -83,19 +87,22 @@ func run(args []string) int {
 		return 0
 	case errors.As(err, &e):
 		if e.Error() != "" {
-			fmt.Fprintln(os.Stderr, "harness:", e.Error())
+			complain(e.Error())
 		}
 		return e.code
 	case errors.As(err, &me) && me.Kind == model.Auth:
-		fmt.Fprintln(os.Stderr, "harness:", me.Message)
+		complain(me.Message)
 		return 41
 	case errors.As(err, &me) && me.Kind == model.Invalid:
-		fmt.Fprintln(os.Stderr, "harness:", me.Message)
+		complain(me.Message)
 		return 42
 	}
-	fmt.Fprintln(os.Stderr, "harness:", err)
+	complain(err.Error())
 	return 1
 }
+
+// complain says what went wrong. It may quote a file or a server: nothing in it acts on the screen.
+func complain(text string) { fmt.Fprintln(os.Stderr, "harness:", terminal.Safe(text)) }
 
 type versionCmd struct{}
 

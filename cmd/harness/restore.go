@@ -145,7 +145,7 @@ func (w which) said(r *v1.StepResult, done string, dry bool) error {
 		fmt.Println(" ", terminal.Safe(note))
 	}
 	for _, c := range r.GetChanges().GetConflicts() {
-		fmt.Printf("  conflict %s: %s; left as it is, the other version is %s\n", terminal.Safe(c.Path), c.Reason, c.Kept)
+		fmt.Printf("  conflict %s: %s; left as it is, the other version is %s\n", terminal.Safe(c.Path), terminal.Safe(c.Reason), terminal.Safe(c.Kept))
 	}
 	if !dry && len(r.GetChanges().GetConflicts()) > 0 {
 		return &exit{1, errors.New("some files were left as they are, since somebody else changed them")}

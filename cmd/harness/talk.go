@@ -139,7 +139,7 @@ func (t *talk) message(text string) error {
 // came to for the model.
 func (t *talk) own(cmd string) error {
 	if cmd == "" {
-		return errors.New("what to run stands after the !")
+		return errors.New("no command stands after the exclamation mark")
 	}
 	r, err := t.step(contract.RunCommand, map[string]any{"cmd": cmd})
 	if err != nil {

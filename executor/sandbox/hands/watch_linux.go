@@ -99,10 +99,9 @@ func spent(dir string) time.Duration {
 // disk is what a step wrote. Adding it up costs as much as there is, so that
 // is done only when the file system has lost as much room as would matter.
 type disk struct {
-	upper       string
-	limit       uint64
-	free, next  uint64 // the room at the begin, and the loss at which to look
-	unavailable bool
+	upper      string
+	limit      uint64
+	free, next uint64 // the room at the begin, and the loss at which to look
 }
 
 func free(path string) (uint64, error) {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -42,7 +44,12 @@ func (r *run) find() error {
 		}
 		return read(ctx, path)
 	}
-	text, cut := notes.Read(r.ctx, ".", known)
+	text, cut := notes.Read(r.ctx, append(slices.Clone(r.Above), "."), func(ctx context.Context, file string) (string, error) {
+		if path.IsAbs(file) {
+			return r.Outside(file)
+		}
+		return known(ctx, file)
+	})
 	if cut != "" {
 		if err := r.emit("warning", map[string]any{"message": cut}); err != nil {
 			return err

@@ -32,8 +32,12 @@ type Config struct {
 	Task      string
 	Limits    budget.Limits
 	Check     judge.Spec
-	Safety    *v1.Safety      // of every step; can only narrow
-	Notes     string          // the user's own
+	Safety    *v1.Safety // of every step; can only narrow
+	Notes     string     // the user's own
+	// Above are the folders of the repository above the workspace, the outermost
+	// first, whose notes count too; Outside reads a file there.
+	Above     []string
+	Outside   func(path string) (string, error)
 	System    string          // the user's system prompt in the place of prompt.md
 	FromSeq   uint64          // the first event of the session that this run may cause
 	Small     model.Model     // makes summaries; nil: Model does

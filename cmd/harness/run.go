@@ -261,7 +261,7 @@ func (t *seat) run(ctx context.Context, cancel func(), task string, steer <-chan
 	interrupt := make(chan struct{}, 1)
 	go interrupts(ctx, interrupt, cancel)
 	return planner.Run(ctx, planner.Config{Executor: t.x, Model: t.m, Fallback: t.c.second, Small: t.c.third, Session: t.s, Surface: t.surface, Workspace: t.opened.Workspace,
-		Task: task, Limits: t.limits, Check: t.check, Safety: t.safety, Notes: userNotes(), System: t.c.system, FromSeq: t.opened.LastSeq + 1, Steer: steer, Interrupt: interrupt})
+		Task: task, Limits: t.limits, Check: t.check, Safety: t.safety, Notes: userNotes(), Above: above(t.dir), Outside: noteFile, System: t.c.system, FromSeq: t.opened.LastSeq + 1, Steer: steer, Interrupt: interrupt})
 }
 
 func (c *runCmd) session(store *session.Store, dir, task, model string) (*session.Session, error) {
@@ -365,12 +365,4 @@ func interrupts(ctx context.Context, interrupt chan<- struct{}, cancel func()) {
 			}
 		}
 	}
-}
-
-func userNotes() string {
-	data, err := os.ReadFile(configDir() + "/AGENTS.md")
-	if err != nil {
-		return ""
-	}
-	return string(data)
 }

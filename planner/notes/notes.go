@@ -15,17 +15,9 @@ var names = []string{"AGENTS.override.md", "AGENTS.md", "CLAUDE.md", "GEMINI.md"
 // Max bounds the joined text.
 const Max = 32 << 10
 
-// Read joins the notes of the folders from the workspace's root down to dir, a
-// relative path. read fails for a file that is not there. What the cap cuts off is said in cut.
-func Read(ctx context.Context, dir string, read func(context.Context, string) (string, error)) (text, cut string) {
-	folders := []string{"."}
-	if dir = path.Clean(dir); dir != "." {
-		at := ""
-		for _, part := range strings.Split(dir, "/") {
-			at = path.Join(at, part)
-			folders = append(folders, at)
-		}
-	}
+// Read joins the notes of some folders, in their order, the outermost first.
+// read fails for a file that is not there. What the cap cuts off is said in cut.
+func Read(ctx context.Context, folders []string, read func(context.Context, string) (string, error)) (text, cut string) {
 	var b strings.Builder
 	for _, folder := range folders {
 		for _, name := range names {

@@ -50,10 +50,12 @@ type runCmd struct {
 	NoCheck   bool     `help:"Run no check."`
 	Executor  string   `help:"An executor that is serving, as unix:PATH." placeholder:"URL"`
 	Out       string   `short:"o" help:"Write the last message to a file." placeholder:"FILE"`
+	Schema    string   `name:"output-schema" help:"The last message must be JSON that fits this JSON Schema." placeholder:"FILE"`
 	JSON      bool     `name:"json" help:"Print events, one JSON object a line."`
 	Quiet     bool     `short:"q" help:"Only the last message."`
 	Yes       bool     `help:"Answer every question of the policy with yes; what is denied stays denied."`
 
+	wanted  *schema     // of the last message
 	plan    *demoPlan   // of the demo
 	second  model.Model // goes on where the first is out
 	third   model.Model // makes summaries
@@ -83,6 +85,11 @@ func (c *runCmd) Run() (err error) {
 	limits, err := c.limits(cfg)
 	if err != nil {
 		return err
+	}
+	if c.Schema != "" {
+		if c.wanted, err = loadSchema(c.Schema); err != nil {
+			return err
+		}
 	}
 	if c.Model == "" {
 		c.Model = cfg.Model
@@ -215,7 +222,10 @@ func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	report, err := t.run(ctx, cancel, task, nil)
+	report, err := t.run(ctx, cancel, c.wanted.ask(task), nil)
+	if err == nil && c.wanted != nil && (report.ExitCode == 0 || report.ExitCode == 59) {
+		report, err = t.fit(ctx, cancel, c.wanted, report)
+	}
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ func (a *asking) Question(ctx context.Context, text string) (string, error) {
 
 // canTalk is whether a person sits at both ends.
 func (c *runCmd) canTalk() bool {
-	return !c.JSON && !c.Quiet && c.Out == "" && c.plan == nil && len(c.Task) == 0 && !c.goesOn() &&
+	return !c.JSON && !c.Quiet && c.Out == "" && c.Schema == "" && c.plan == nil && len(c.Task) == 0 && !c.goesOn() &&
 		term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
 }
 

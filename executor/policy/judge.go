@@ -263,10 +263,18 @@ func (p *judging) script(q Request) (finding, string) {
 
 // saved is the narrowest rule that would have allowed the command.
 func saved(s shell.Script, cmd string) string {
-	if words, ok := plainWords(cmd); ok && len(s.Commands) == 1 && len(words) >= 2 && harmlessPrefix[words[0]+" "+words[1]] {
-		return "Bash(" + words[0] + " " + words[1] + ":*)"
+	if len(s.Commands) == 1 && len(s.Commands[0].Words) >= 2 {
+		if w := s.Commands[0].Words; harmlessPrefix[w[0].Text+" "+w[1].Text] {
+			if words, ok := plainWords(cmd); ok {
+				return "Bash(" + words[0] + " " + words[1] + ":*)"
+			}
+		}
 	}
+	// What a rule's own text means would be read again, unless nothing in it is special to a rule.
 	rule := "Bash(" + cmd + ")"
+	if first, _, _ := strings.Cut(cmd, " "); cmd != "" && !strings.ContainsAny(first, "*?") && !strings.HasSuffix(cmd, "*") {
+		return rule
+	}
 	if _, err := parseRule(rule, allow); err != nil {
 		return ""
 	}

@@ -73,6 +73,9 @@ func run(args []string) int {
 	if err != nil {
 		panic(err)
 	}
+	if n := len(args); n > 0 && (args[n-1] == "-r" || args[n-1] == "--resume") {
+		args = append(args[:n-1:n-1], "--resume="+askWhich)
+	}
 	ctx, err := parser.Parse(args)
 	if err != nil {
 		complain(err.Error())

@@ -39,7 +39,7 @@ type runCmd struct {
 	Fallback  string   `name:"fallback-model" help:"The model that goes on where the first is out." placeholder:"MODEL"`
 	Small     string   `name:"small-model" help:"The model that makes summaries." placeholder:"MODEL"`
 	Continue  bool     `short:"c" help:"Go on with this folder's last session."`
-	Resume    string   `short:"r" help:"Go on with a session." placeholder:"ID"`
+	Resume    string   `short:"r" help:"Go on with a session; without an ID, at the end of the line, with one of a list." placeholder:"ID"`
 	Fork      string   `help:"Begin a session from another one, at its end or at a step." placeholder:"ID[:STEP]"`
 	Staged    bool     `help:"Let nothing appear in the folder until harness apply."`
 	MaxTurns  int      `help:"Stop after so many turns."`
@@ -288,6 +288,12 @@ func (c *runCmd) session(store *session.Store, dir, task, model string) (*sessio
 	}
 	if c.Fork != "" {
 		return c.fork(store, dir, task, model)
+	}
+	if id == askWhich {
+		var err error
+		if id, err = choose(store, dir); err != nil {
+			return nil, err
+		}
 	}
 	if id == "" {
 		return store.Create(session.Meta{Workspace: dir, Task: task, Model: model})

@@ -49,6 +49,13 @@ func (s *session) carryOut(l *live, a *v1.Approval, d *v1.DecideRequest, args pr
 	if err == nil {
 		err = s.journal.TakeUp(a.ApprovalId)
 	}
+	if a.Host != "" {
+		if err != nil {
+			d = s.own(a, "executor", "the answer could not be recorded")
+		}
+		l.answers <- d
+		return nil
+	}
 	if err != nil {
 		l.set(func() { l.approval = a })
 		return contract.Errorf(v1.Error_unavailable, "the answer is kept, and holds when the session is opened again: %v", err)
@@ -81,8 +88,14 @@ func (s *session) carryOut(l *live, a *v1.Approval, d *v1.DecideRequest, args pr
 // answer, or with an answer that was not taken up.
 func (s *session) waits(step *v1.Step) (*v1.Approval, error) {
 	a, decided, err := s.journal.ApprovalOf(step.StepId)
-	if err != nil || a == nil || decided == nil {
-		return a, err
+	if err != nil || a == nil {
+		return nil, err
+	}
+	if a.Host != "" { // it ran, and a connection of it waited
+		return nil, nil
+	}
+	if decided == nil {
+		return a, nil
 	}
 	taken, err := s.journal.TakenUp(a.ApprovalId)
 	if taken {

@@ -76,7 +76,7 @@ func (s *session) runCommand(ctx context.Context, l *live, a *v1.RunCommandArgs,
 		defer watched()
 	}
 	collected := s.collect(l, out, cancel)
-	connected := s.network(&c, l.step.Safety)
+	connected := s.network(&c, l)
 	exit, err := s.play(ctx, c, tx)
 	connected(r)
 	in.Close()

@@ -32,6 +32,10 @@ func (s *session) cancelStep(a *v1.CancelStepArgs, r *v1.StepResult) error {
 	approval := l.approval
 	l.mu.Unlock()
 	r.Status = v1.Status_ok
+	if approval.GetHost() != "" {
+		l.cancel() // and with it the question
+		return nil
+	}
 	if approval != nil {
 		_, err := s.conclude(approval, s.own(approval, "cancel_step", "cancelled"))
 		return err

@@ -11,16 +11,18 @@ import (
 
 const maxRefusedNotes = 5
 
-// network gives a command a proxy where the policy allows any domain. What it
+// network gives a command a proxy where the policy lets it reach any domain. What it
 // returns ends it and puts its connections into the result.
-func (s *session) network(c *sandbox.Command, safety *v1.Safety) func(*v1.StepResult) {
+func (s *session) network(c *sandbox.Command, l *live) func(*v1.StepResult) {
 	p := s.currentPolicy()
-	if !p.Network(safety) {
+	if !p.Network(l.step.Safety) {
 		return func(*v1.StepResult) {}
 	}
 	var proxy *egress.Proxy
-	c.Network = func(l net.Listener) {
-		proxy = egress.Serve(l, egress.Config{Decide: p.Connect, Private: p.Private(), Resolve: egress.SystemResolver})
+	c.Network = func(ln net.Listener, clock func(bool)) {
+		q := &questions{s: s, l: l, clock: clock, turn: make(chan struct{}, 1), answered: map[string]*v1.Decision{}}
+		proxy = egress.Serve(ln, egress.Config{Ask: q.ask, Private: p.Private(), Resolve: egress.SystemResolver,
+			Decide: func(host string) *v1.Decision { return s.currentPolicy().Connect(host).Decision }})
 	}
 	c.Env = append(c.Env, proxyEnv()...)
 	return func(r *v1.StepResult) {

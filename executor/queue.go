@@ -63,6 +63,9 @@ func Leave(c Config, d *v1.DecideRequest) (_ *v1.DecideResponse, err error) {
 	if decided != nil {
 		return &v1.DecideResponse{Decided: decided}, nil
 	}
+	if a.Host != "" {
+		return nil, contract.Errorf(v1.Error_expired, "the command that waited to connect to %s ended with its executor", a.Host)
+	}
 	if a.Expires.AsTime().Before(timestamppb.Now().AsTime()) {
 		return nil, contract.Errorf(v1.Error_expired, "the waiting time was over at %s", a.Expires.AsTime().Local().Format("2006-01-02 15:04:05"))
 	}

@@ -19,16 +19,19 @@ type live struct {
 	shown  []string // files that only a yes to this step opens
 
 	mu       sync.Mutex
-	approval *v1.Approval   // held for this
-	result   *v1.StepResult // the end
-	stdin    *os.File       // of an async command: the end that write_stdin writes to
-	input    *os.File       // and the one that the command reads
-	last     []byte         // the end of what it printed
-	waits    bool           // for input
-	changed  chan struct{}  // closed and renewed when approval or result change
+	approval *v1.Approval           // held for this
+	result   *v1.StepResult         // the end
+	stdin    *os.File               // of an async command: the end that write_stdin writes to
+	input    *os.File               // and the one that the command reads
+	last     []byte                 // the end of what it printed
+	waits    bool                   // for input
+	answers  chan *v1.DecideRequest // to questions about its connections, one at a time
+	changed  chan struct{}          // closed and renewed when approval or result change
 }
 
-func newLive(step *v1.Step) *live { return &live{step: step, changed: make(chan struct{})} }
+func newLive(step *v1.Step) *live {
+	return &live{step: step, changed: make(chan struct{}), answers: make(chan *v1.DecideRequest, 1)}
+}
 
 func held(step *v1.Step, a *v1.Approval) *live {
 	l := newLive(step)

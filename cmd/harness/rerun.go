@@ -107,10 +107,20 @@ func (r *rerun) step(s *session.Step) (*v1.StepResult, error) {
 			answer = v1.DecideRequest_deny
 		}
 		a := got.Approval
+		if a.Host != "" && !connected(s.Result, a) {
+			answer = v1.DecideRequest_deny
+		}
 		if _, err := r.x.Decide(context.Background(), &v1.DecideRequest{SessionId: r.id, ApprovalId: a.ApprovalId, Digest: a.Digest, Answer: answer, Surface: "replay"}); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// connected is whether a recorded step made the connection that a question is about.
+func connected(r *v1.StepResult, a *v1.Approval) bool {
+	return slices.ContainsFunc(r.GetConnections(), func(c *v1.Connection) bool {
+		return c.Host == a.Host && c.Port == a.Port && c.Refused == nil
+	})
 }
 
 // moveStrings puts one folder in the place of another in all texts.

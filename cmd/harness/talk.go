@@ -176,7 +176,7 @@ func (t *talk) step(action string, args map[string]any) (*v1.StepResult, error) 
 		}
 	}()
 	r, err := t.x.Submit(ctx, step)
-	if err == nil && r.Status == v1.Status_awaiting_approval {
+	for err == nil && r.Status == v1.Status_awaiting_approval {
 		if err = t.decide(ctx, r.Approval); err == nil {
 			r, err = t.x.Submit(ctx, step)
 		}

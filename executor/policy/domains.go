@@ -42,37 +42,41 @@ func (r *rule) reaches(host string) bool {
 }
 
 // Network says whether commands of a step with this safety have a proxy: where
-// any rule allows a domain.
+// a host is allowed, or could be asked for.
 func (p *Policy) Network(safety *v1.Safety) bool {
 	if strictest(p.safety, safety).Network == v1.Safety_deny {
 		return false
 	}
 	for _, r := range p.byTool["WebFetch"] {
-		if r.list == allow && !r.any {
+		if r.list < deny && !r.any {
 			return true
 		}
 	}
-	return false
+	return p.newDomains == ask
 }
 
 // Connect decides on a connection of a command to a host: a name in lower
 // case, or an address.
-func (p *Policy) Connect(host string) *v1.Decision {
-	f := finding{}
+func (p *Policy) Connect(host string) Verdict {
+	f, save := finding{}, ""
 	for _, r := range p.byTool["WebFetch"] {
 		if r.reaches(host) {
 			f = worse(f, found(r, host))
 		}
 	}
-	switch f.list {
-	case none:
-		f = builtin(deny, fmt.Sprintf("no rule allows it; add WebFetch(domain:%s)", host), host)
-	case ask:
-		f.list, f.reason = deny, fmt.Sprintf("%s asks for it, and a connection cannot wait for an answer; allow WebFetch(domain:%s) in its place", f.rule, host)
-	case deny:
+	rule := fmt.Sprintf("WebFetch(domain:%s)", host)
+	switch {
+	case f.list == none && p.newDomains == ask:
+		f, save = builtin(ask, "no rule names it, and new domains are asked for", host), rule
+	case f.list == none:
+		f = builtin(deny, "no rule allows it; add "+rule, host)
+	case f.list == ask:
+		f.reason = strings.TrimSuffix(fmt.Sprintf("%s asks for it: %s", f.rule, f.reason), ": ")
+	case f.list == deny:
 		f.reason = strings.TrimSuffix(fmt.Sprintf("%s denies it: %s", f.rule, f.reason), ": ")
 	}
-	return &v1.Decision{Verdict: v1.Decision_Verdict(f.list), Rule: f.rule, Source: f.source, Reason: f.reason, Part: f.part}
+	d := &v1.Decision{Verdict: v1.Decision_Verdict(f.list), Rule: f.rule, Source: f.source, Reason: f.reason, Part: f.part}
+	return Verdict{Decision: d, Rule: save}
 }
 
 // Private are networks that are not public and that commands may reach all

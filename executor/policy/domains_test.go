@@ -19,19 +19,22 @@ func TestDomains(t *testing.T) {
 	}
 	p := load([]string{"WebFetch(domain:Good.test)", "WebFetch(domain:*.good.test)", "WebFetch(domain:*)", "WebFetch(domain:10.0.0.1)"}, []string{"WebFetch(domain:ask.test)"}, []string{"WebFetch(domain:bad.good.test)", "WebFetch(domain:*.evil.test)"})
 	for host, want := range map[string]v1.Decision_Verdict{"good.test": v1.Decision_allow, "a.good.test": v1.Decision_allow, "bad.good.test": v1.Decision_deny,
-		"x.evil.test": v1.Decision_deny, "ask.test": v1.Decision_deny, "any.test": v1.Decision_allow, "10.0.0.1": v1.Decision_allow, "10.0.0.2": v1.Decision_deny} {
-		if d := p.Connect(host); d.Verdict != want {
+		"x.evil.test": v1.Decision_deny, "ask.test": v1.Decision_ask, "any.test": v1.Decision_allow, "10.0.0.1": v1.Decision_allow, "10.0.0.2": v1.Decision_deny} {
+		if d := p.Connect(host).Decision; d.Verdict != want {
 			t.Errorf("%s: %v", host, d)
 		}
 	}
 	p = load([]string{"WebFetch(domain:*.good.test)"}, nil, nil)
 	for _, host := range []string{"good.test", "notgood.test", "a.good.test.evil.test"} {
-		if d := p.Connect(host); d.Verdict != v1.Decision_deny || d.Reason != "no rule allows it; add WebFetch(domain:"+host+")" {
+		if d := p.Connect(host).Decision; d.Verdict != v1.Decision_deny || d.Reason != "no rule allows it; add WebFetch(domain:"+host+")" {
 			t.Errorf("%s: %v", host, d)
 		}
 	}
 	if !p.Network(nil) || p.Network(&v1.Safety{Network: v1.Safety_deny}) {
 		t.Error("a step's safety does not narrow")
+	}
+	if load(nil, nil, []string{"WebFetch(domain:a.test)"}).Network(nil) || !load(nil, []string{"WebFetch(domain:a.test)"}, nil).Network(nil) {
+		t.Error("a network is there where a domain is allowed or asked for")
 	}
 	if load([]string{"WebFetch", "Bash(curl:*)"}, nil, nil).Network(nil) {
 		t.Error("a network without a domain that is allowed")
@@ -43,6 +46,43 @@ func TestDomains(t *testing.T) {
 		if _, err := parseRule("WebFetch(domain:"+bad+")", allow); err == nil {
 			t.Errorf("%q is taken for a domain", bad)
 		}
+	}
+}
+
+// A host that no rule names is asked for where the user or the admin says so, never a project.
+func TestNewDomains(t *testing.T) {
+	ws := t.TempDir()
+	file := filepath.Join(t.TempDir(), "policy.toml")
+	if err := os.WriteFile(file, []byte("[permissions]\nnew_domains = \"ask\"\nallow = [\"WebFetch(domain:a.test)\"]\nask = [\"WebFetch(domain:q.test)\"]\ndeny = [\"WebFetch(domain:*.evil.test)\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Load(Options{Workspace: ws, UserFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]struct {
+		v    v1.Decision_Verdict
+		rule string
+	}{"a.test": {v1.Decision_allow, ""}, "q.test": {v1.Decision_ask, ""}, "b.test": {v1.Decision_ask, "WebFetch(domain:b.test)"}, "x.evil.test": {v1.Decision_deny, ""}} {
+		v := p.Connect(host)
+		if v.Decision.Verdict != want.v || v.Rule != want.rule {
+			t.Errorf("%s: %v", host, v)
+		}
+		if want.rule == "" {
+			continue
+		}
+		if q, err := p.Grant(want.rule); err != nil || q.Connect(host).Decision.Verdict != v1.Decision_allow {
+			t.Errorf("the rule of an always does not allow %s: %v", host, err)
+		}
+	}
+	if _, err := Load(Options{Workspace: ws, ProjectFile: file}); err == nil {
+		t.Error("a project has new domains asked for")
+	}
+	if err := os.WriteFile(file, []byte("[permissions]\nnew_domains = \"allow\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(Options{Workspace: ws, UserFile: file}); err == nil {
+		t.Error("new domains are allowed")
 	}
 }
 

@@ -10,10 +10,12 @@ import (
 
 // parsed is what a file says.
 type parsed struct {
-	rules       []rule
-	private     []netip.Prefix
-	privateAt   string // where they stand
-	unsandboxed string // where it permits commands without a sandbox; "" it does not
+	rules        []rule
+	private      []netip.Prefix
+	privateAt    string // where they stand
+	newDomains   verdict
+	newDomainsAt string
+	unsandboxed  string // where it permits commands without a sandbox; "" it does not
 }
 
 // reader reads one file, and knows the line of all that it finds.
@@ -78,7 +80,7 @@ func parseFile(name string, data []byte, only bool) (f parsed, err error) {
 	return f, nil
 }
 
-var settings = []string{"allow", "ask", "deny", "allow_unsandboxed", "private_networks"}
+var settings = []string{"allow", "ask", "deny", "allow_unsandboxed", "private_networks", "new_domains"}
 
 // setting reads one key of [permissions].
 func (p *reader) setting(f *parsed, e *unstable.Node, name string) error {
@@ -117,9 +119,17 @@ func (p *reader) setting(f *parsed, e *unstable.Node, name string) error {
 		f.privateAt = fmt.Sprintf("%s:%d", p.name, p.line(e))
 		return nil
 	}
+	if name == "new_domains" {
+		var ok bool
+		if f.newDomains, ok = map[string]verdict{"ask": ask, "deny": deny}[string(e.Value().Data)]; !ok {
+			return p.errorf(e, "new_domains is \"ask\" or \"deny\"")
+		}
+		f.newDomainsAt = fmt.Sprintf("%s:%d", p.name, p.line(e))
+		return nil
+	}
 	list, ok := map[string]verdict{"allow": allow, "ask": ask, "deny": deny}[name]
 	if !ok {
-		return p.errorf(e, "unknown key %q; [permissions] has allow, ask, deny, allow_unsandboxed and private_networks%s", name, meant(name, settings))
+		return p.errorf(e, "unknown key %q; [permissions] has allow, ask, deny, allow_unsandboxed, private_networks and new_domains%s", name, meant(name, settings))
 	}
 	if e.Value().Kind != unstable.Array {
 		return p.errorf(e, "%s must be a list of rules, as %s = [\"Bash(make:*)\"]", name, name)

@@ -17,7 +17,7 @@ func TestFileErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.toml")
 	for text, says := range map[string]string{
 		"[permissions]\nallow = [\n  \"Bash(ls)\",\n  \"Bash(ls\",\n]\n":                     "p.toml:4: the rule \"Bash(ls\": its bracket is not closed; was Bash(ls) meant?",
-		"[permissions]\n\nalow = []\n":                                                       "p.toml:3: unknown key \"alow\"; [permissions] has allow, ask, deny, allow_unsandboxed and private_networks; was allow meant?",
+		"[permissions]\n\nalow = []\n":                                                       "p.toml:3: unknown key \"alow\"; [permissions] has allow, ask, deny, allow_unsandboxed, private_networks and new_domains; was allow meant?",
 		"[permission]\ndeny = []\n":                                                          "p.toml:1: unknown table [permission]; a policy file has [permissions] only; was permissions meant?",
 		"[permissions]\ndeny = \"Bash(rm:*)\"\n":                                             "p.toml:2: deny must be a list of rules",
 		"[permissions]\ndeny = [\"Raed(.env)\"]\n":                                           "p.toml:2: the rule \"Raed(.env)\": there is no tool \"Raed\"",

@@ -58,6 +58,7 @@ type Policy struct {
 	sources     []string
 	unsandboxed bool // the admin permits commands without a sandbox
 	private     []netip.Prefix
+	newDomains  verdict // on hosts that no rule names, where commands have a proxy: ask, else deny
 	safety      *v1.Safety
 	version     string
 	reads       bool     // there are Read rules that reach the sandbox
@@ -133,7 +134,11 @@ func (p *Policy) file(tier, path string, only bool) error {
 	if f.privateAt != "" && tier != "admin" && tier != "user" {
 		return fmt.Errorf("%s: private_networks stands in the admin's policy and the user's configuration only", f.privateAt)
 	}
+	if f.newDomainsAt != "" && tier == "project" {
+		return fmt.Errorf("%s: new_domains does not stand in a project's configuration", f.newDomainsAt)
+	}
 	p.private = append(p.private, f.private...)
+	p.newDomains = max(p.newDomains, f.newDomains)
 	p.unsandboxed = p.unsandboxed || f.unsandboxed != ""
 	p.rules = append(p.rules, f.rules...)
 	p.sources = append(p.sources, fmt.Sprintf("%s %s: %d rules", tier, path, len(f.rules)))
@@ -153,7 +158,7 @@ func (p *Policy) Version() string { return p.version }
 // seal places the rules' paths and computes the version.
 func (p *Policy) seal() {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %v %v %v %v %v %v\n", p.root, p.home, p.opts.Auto, p.opts.AskEdits, p.opts.Plan, p.unsandboxed, p.safety, p.private)
+	fmt.Fprintf(h, "%q %q %v %v %v %v %v %v %v\n", p.root, p.home, p.opts.Auto, p.opts.AskEdits, p.opts.Plan, p.unsandboxed, p.safety, p.private, p.newDomains)
 	var lines []string
 	for i := range p.rules {
 		p.rules[i].place(p.root, p.home)

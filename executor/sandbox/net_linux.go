@@ -14,7 +14,7 @@ import (
 
 // listener takes a step's listener from the hands and gives it to take. What
 // it returns is what comes next; without a listener that is the step's failure.
-func listener(conn *net.UnixConn, take func(net.Listener)) (io.Reader, error) {
+func listener(conn *net.UnixConn, take func(net.Listener, func(bool))) (io.Reader, error) {
 	first, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := conn.ReadMsgUnix(first, oob)
 	if err != nil || n == 0 {
@@ -37,6 +37,12 @@ func listener(conn *net.UnixConn, take func(net.Listener)) (io.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	take(l)
+	take(l, func(runs bool) {
+		b := []byte{hands.StopClock}
+		if runs {
+			b[0] = hands.StartClock
+		}
+		conn.Write(b) // where it fails, the step has ended
+	})
 	return conn, nil
 }

@@ -22,7 +22,7 @@ func (b *box) wide(t *testing.T, line string) (string, []*v1.Connection) {
 	var p *egress.Proxy
 	_, out := b.sh(t, t.Context(), line, func(c *Command) {
 		c.Env = append(c.Env, fmt.Sprintf("http_proxy=http://127.0.0.1:%d", ProxyPort), "no_proxy=127.0.0.1")
-		c.Network = func(l net.Listener) {
+		c.Network = func(l net.Listener, _ func(bool)) {
 			p = egress.Serve(l, egress.Config{
 				Decide: func(host string) *v1.Decision {
 					if host == "allowed.test" || host == "private.test" {
@@ -129,7 +129,7 @@ func TestNetworkOfAnother(t *testing.T) {
 		done := make(chan error)
 		go func() {
 			_, err := b.Run(t.Context(), Command{Argv: []string{"python3", "-c", "import socket\ns=socket.socket(socket.AF_UNIX);s.bind('\\0door');s.listen()\nprint('up',flush=True)\ninput()"}, Dir: b.ws,
-				Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + b.home}, Output: say, Stdin: in, Network: func(l net.Listener) { got <- l }})
+				Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + b.home}, Output: say, Stdin: in, Network: func(l net.Listener, _ func(bool)) { got <- l }})
 			say.Close()
 			done <- err
 		}()

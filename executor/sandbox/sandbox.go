@@ -56,10 +56,12 @@ type Command struct {
 	Output      *os.File // the write end of a pipe, for stdout and stderr
 	Stdin       *os.File // nil is empty
 	Timeout     time.Duration
-	Hide        []string           // files and folders, without links, that it may not read, inside the workspace too
-	Gate        Gate               // judges every program that it starts; nil: they are not watched
-	Suspects    *Suspects          // those that Gate may refuse; nil: all
-	Network     func(net.Listener) // takes the proxy's listener, before the program starts; nil: no network
+	Hide        []string  // files and folders, without links, that it may not read, inside the workspace too
+	Gate        Gate      // judges every program that it starts; nil: they are not watched
+	Suspects    *Suspects // those that Gate may refuse; nil: all
+	// Network takes the proxy's listener, before the program starts; nil: no
+	// network. clock(false) stops the clock of Timeout, clock(true) lets it go on.
+	Network func(l net.Listener, clock func(runs bool))
 }
 
 // ProxyPort is where a command with a Network finds the listener, on its own 127.0.0.1.

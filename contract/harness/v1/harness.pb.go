@@ -2951,7 +2951,9 @@ type Approval struct {
 	Decision      *Decision              `protobuf:"bytes,7,opt,name=decision,proto3" json:"decision,omitempty"`
 	Expires       *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=expires,proto3" json:"expires,omitempty"`
 	Asked         *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=asked,proto3" json:"asked,omitempty"`
-	Cwd           string                 `protobuf:"bytes,10,opt,name=cwd,proto3" json:"cwd,omitempty"` // the folder that a command would run in, through any links
+	Cwd           string                 `protobuf:"bytes,10,opt,name=cwd,proto3" json:"cwd,omitempty"`   // the folder that a command would run in, through any links
+	Host          string                 `protobuf:"bytes,11,opt,name=host,proto3" json:"host,omitempty"` // a connection of a step that runs, which waits with it; empty: the step itself is held
+	Port          uint32                 `protobuf:"varint,12,opt,name=port,proto3" json:"port,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3054,6 +3056,20 @@ func (x *Approval) GetCwd() string {
 		return x.Cwd
 	}
 	return ""
+}
+
+func (x *Approval) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Approval) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
 }
 
 type Event struct {
@@ -4377,7 +4393,7 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x13verdict_unspecified\x10\x00\x12\t\n" +
 	"\x05allow\x10\x01\x12\a\n" +
 	"\x03ask\x10\x02\x12\b\n" +
-	"\x04deny\x10\x03\"\xd8\x02\n" +
+	"\x04deny\x10\x03\"\x80\x03\n" +
 	"\bApproval\x12 \n" +
 	"\vapproval_id\x18\x01 \x01(\tR\vapproval_id\x12\x18\n" +
 	"\astep_id\x18\x02 \x01(\tR\astep_id\x12\x1e\n" +
@@ -4391,7 +4407,9 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\aexpires\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x120\n" +
 	"\x05asked\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05asked\x12\x10\n" +
 	"\x03cwd\x18\n" +
-	" \x01(\tR\x03cwd\"\xf7\x03\n" +
+	" \x01(\tR\x03cwd\x12\x12\n" +
+	"\x04host\x18\v \x01(\tR\x04host\x12\x12\n" +
+	"\x04port\x18\f \x01(\rR\x04port\"\xf7\x03\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x1e\n" +
 	"\n" +

@@ -36,8 +36,9 @@ const (
 
 // Config is what a step's proxy lets through.
 type Config struct {
-	Decide  func(host string) *v1.Decision // of a name in lower case, or an address
-	Private []netip.Prefix                 // addresses that are not public and may be reached all the same
+	Decide  func(host string) *v1.Decision                                   // of a name in lower case, or an address
+	Ask     func(ctx context.Context, host string, port uint16) *v1.Decision // where Decide says ask: waits for allow or deny
+	Private []netip.Prefix                                                   // addresses that are not public and may be reached all the same
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 

@@ -102,7 +102,11 @@ func (p *Proxy) judge(ctx context.Context, t target) (refused *v1.Decision, addr
 	if t.bad != "" {
 		return no(t.bad), nil, nil
 	}
-	if d := p.config.Decide(t.host); d.Verdict != v1.Decision_allow {
+	d := p.config.Decide(t.host)
+	if d.Verdict == v1.Decision_ask {
+		d = p.config.Ask(ctx, t.host, t.port)
+	}
+	if d.Verdict != v1.Decision_allow {
 		d.Part = t.String()
 		return d, nil, nil
 	}

@@ -1,6 +1,7 @@
 package hands
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,13 +42,60 @@ func (t *tree) conduct(conn net.Conn, files []*os.File) {
 	if in.Decode(&s) != nil || len(files) == 0 {
 		return
 	}
-	cancelled := make(chan struct{})
-	go func() {
-		io.Copy(io.Discard, conn)
-		close(cancelled)
-	}()
-	json.NewEncoder(conn).Encode(t.run(s, files, conn.(*net.UnixConn), cancelled))
+	w := &wishes{cancel: make(chan struct{}), stop: make(chan bool), over: make(chan struct{})}
+	go w.read(io.MultiReader(in.Buffered(), conn))
+	done := t.run(s, files, conn.(*net.UnixConn), w)
+	close(w.over)
+	json.NewEncoder(conn).Encode(done)
 	t.spare()
+}
+
+// wishes are what the executor wants of a running step.
+type wishes struct {
+	cancel chan struct{} // closed
+	stop   chan bool     // the clock of its timeout: stands, or goes on
+	over   chan struct{} // closed when nobody heeds them any more
+}
+
+func (w *wishes) read(r io.Reader) {
+	defer close(w.cancel)
+	in := bufio.NewReader(r)
+	for {
+		b, err := in.ReadByte()
+		if err != nil {
+			return
+		}
+		if b != StopClock && b != StartClock {
+			continue
+		}
+		select {
+		case w.stop <- b == StopClock:
+		case <-w.over:
+		}
+	}
+}
+
+// stopwatch is a timeout that can stand still.
+type stopwatch struct {
+	timer *time.Timer
+	over  <-chan time.Time // nil: never
+	left  time.Duration
+	since time.Time
+}
+
+func (c *stopwatch) start() {
+	if c.left > 0 && c.timer == nil {
+		c.since, c.timer = time.Now(), time.NewTimer(c.left)
+		c.over = c.timer.C
+	}
+}
+
+func (c *stopwatch) stop() {
+	if c.timer != nil {
+		c.timer.Stop()
+		c.left = max(c.left-time.Since(c.since), 1)
+		c.timer, c.over = nil, nil
+	}
 }
 
 // worker is a thread for one step.
@@ -85,7 +133,7 @@ func (t *tree) spare() {
 	}
 }
 
-func (t *tree) run(s Step, files []*os.File, conn *net.UnixConn, cancelled <-chan struct{}) Done {
+func (t *tree) run(s Step, files []*os.File, conn *net.UnixConn, wish *wishes) Done {
 	begin := time.Now()
 	var w *worker
 	select {
@@ -110,12 +158,9 @@ func (t *tree) run(s Step, files []*os.File, conn *net.UnixConn, cancelled <-cha
 	}
 	fam := w.family
 	fam.main = pid
-	var deadline <-chan time.Time
-	if s.Timeout > 0 {
-		timer := time.NewTimer(s.Timeout)
-		defer timer.Stop()
-		deadline = timer.C
-	}
+	timeout := stopwatch{left: s.Timeout}
+	timeout.start()
+	defer timeout.stop()
 	limits := newWatch(fam, s)
 	watch := time.NewTimer(firstWatch)
 	defer watch.Stop()
@@ -126,9 +171,16 @@ func (t *tree) run(s Step, files []*os.File, conn *net.UnixConn, cancelled <-cha
 		case end = <-finished:
 			over = true
 			continue
-		case <-deadline:
+		case stop := <-wish.stop:
+			if stop {
+				timeout.stop()
+			} else {
+				timeout.start()
+			}
+			continue
+		case <-timeout.over:
 			d.TimedOut, d.Limit = true, "time"
-		case <-cancelled:
+		case <-wish.cancel:
 			d.Cancelled = true
 		case <-watch.C:
 			watch.Reset(everyWatch)

@@ -5,8 +5,9 @@
 //
 // Its one file, descriptor 3, is a socket. Each packet carries a stream of its
 // own and the command's output, the gate's stream and its input. On the first stream come a Setup and
-// its Ready; on each later one a Step and its Done. A stream whose write side
-// is shut cancels the step.
+// its Ready; on each later one a Step and its Done. After the Step may come
+// bytes that stop its clock and let it go on; a stream whose write side is shut
+// cancels the step.
 package hands
 
 import "time"
@@ -74,6 +75,12 @@ const ProxyPort = 3128
 
 // Listening is the byte that comes along with the listener.
 const Listening = 'l'
+
+// What stops the clock of a step's timeout, and lets it go on.
+const (
+	StopClock  = 'p'
+	StartClock = 'c'
+)
 
 // Answers to a Program.
 const (

@@ -40,6 +40,14 @@ func noise(t *testing.T) string {
 	return b.String()
 }
 
+func small(t *testing.T) string {
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 40, 30))); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 // What the loop decides of the provider cases; the wires' own stand beside the wires.
 var loopCases = map[string]func(*testing.T, *bed){
 	"S-prv-014": func(t *testing.T, b *bed) {
@@ -63,23 +71,21 @@ var loopCases = map[string]func(*testing.T, *bed){
 		b.write("big.png", noise(t))
 		r := b.task(looks("big.png"), ends)
 		last := r.requests[len(r.requests)-1]
-		if r.StopReason != "done" || len(last) > 64<<10 || r.results[0].Text == "" {
-			t.Errorf("a request of %d bytes, %+v", len(last), r.Report)
+		if r.StopReason != "done" || len(last) > 1<<20 || len(last) < 64<<10 || !strings.Contains(r.results[0].Text, "shown at") {
+			t.Errorf("a request of %d bytes, %+v, %+v", len(last), r.Report, r.results)
 		}
 	},
-	// No image is ever in a message, so that there is none to block a session.
+	// An image that is refused is a note from then on; a damaged one is never sent.
 	"S-prv-020": func(t *testing.T, b *bed) {
-		b.write("a.png", noise(t)[:5000])
-		r := b.task(looks("a.png"), looks("a.png"), ends)
-		for _, body := range r.requests {
-			for _, block := range blocks(t, body) {
-				if strings.Contains(block, `"image"`) || strings.Contains(block, " image:") {
-					t.Errorf("%.200s", block)
-				}
-			}
+		b.write("a.png", small(t))
+		b.write("cut.png", noise(t)[:5000])
+		r := b.task(looks("a.png"), looks("cut.png"), recorded.Reply{Fault: "image"}, ends)
+		with := func(i int) bool { return bytes.Contains(r.requests[i], []byte(`"type":"image"`)) }
+		if r.StopReason != "done" || len(r.requests) != 4 || !with(1) || !with(2) || with(3) || !bytes.Contains(r.requests[3], []byte("a.png is not shown")) {
+			t.Errorf("%+v, %d requests, the last: %.3000s", r.Report, len(r.requests), r.requests[len(r.requests)-1])
 		}
-		if r.StopReason != "done" {
-			t.Errorf("%+v", r.Report)
+		if text := r.results[1].Text; !strings.Contains(text, "damaged") {
+			t.Errorf("%q", text)
 		}
 	},
 	"S-prv-021": toolServers, "S-prv-022": toolServers, "S-prv-023": toolServers, "S-prv-024": toolServers,

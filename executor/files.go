@@ -56,7 +56,7 @@ func (s *session) fileAction(ctx context.Context, l *live, args proto.Message, t
 	}
 	text := []byte(out.Text)
 	r.Output = &v1.Output{Text: artifact.Harmless(text), TotalBytes: max(out.TotalBytes, uint64(len(text))), OmittedBytes: out.OmittedBytes}
-	r.File, r.Notes = out.File, append(r.Notes, out.Notes...)
+	r.File, r.Image, r.Notes = out.File, out.Image, append(r.Notes, out.Notes...)
 	if len(out.Edits) > 0 {
 		if err := tx.Stage(out.Edits); err != nil {
 			return err

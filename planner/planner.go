@@ -38,6 +38,7 @@ type Config struct {
 	// first, whose notes count too; Outside reads a file there.
 	Above     []string
 	Outside   func(path string) (string, error)
+	Images    []Image         // shown with the task
 	System    string          // the user's system prompt in the place of prompt.md
 	FromSeq   uint64          // the first event of the session that this run may cause
 	Small     model.Model     // makes summaries; nil: Model does
@@ -164,7 +165,11 @@ func (r *run) start() error {
 	if r.Task == "" {
 		return nil
 	}
-	return r.say(model.Message{Role: model.User, Text: r.Task})
+	images, err := r.attached()
+	if err != nil {
+		return err
+	}
+	return r.say(model.Message{Role: model.User, Text: r.Task, Images: images})
 }
 
 // say puts a message into the log and the view.

@@ -178,7 +178,7 @@ func (r *run) perform(ctx context.Context, list []*call) error {
 func item(step *v1.Step, result *v1.StepResult) map[string]any {
 	m := map[string]any{"type": "step", "step": protoJSON(step)}
 	if result != nil {
-		m["result"] = protoJSON(result)
+		m["result"] = protoJSON(unseen(result))
 	}
 	return m
 }
@@ -280,6 +280,7 @@ func (c *call) forModel() model.ToolResult {
 	switch {
 	case c.result != nil:
 		t.Text, t.IsError = describe(c.result)
+		t.Images = images(c.result)
 	case c.text != "":
 		t.Text = c.text
 	case c.err != nil:

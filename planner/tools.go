@@ -11,7 +11,7 @@ import (
 
 // offered are the actions that the model gets as tools, and what it is told of them.
 var offered = []struct{ action, about string }{
-	{contract.ReadFile, "Read a text file with line numbers, in parts: offset is the first line, limit the number of lines. Or a kept output by its artifact digest."},
+	{contract.ReadFile, "Read a text file with line numbers, in parts: offset is the first line, limit the number of lines. Or see an image (PNG, JPEG, GIF, WebP), or a kept output by its artifact digest."},
 	{contract.ListFiles, "List files below a folder; glob as **/*.go; git-ignored ones only with include_ignored."},
 	{contract.Search, "Search file contents with a regular expression (RE2); context lines around each match; literal for plain text."},
 	{contract.EditFile, "Replace old_string, which must occur exactly once (or replace_all), by new_string. Give the text without line numbers."},

@@ -23,7 +23,7 @@ func (r *run) turn() (*model.Reply, error) {
 		}
 		ctx, cancel := context.WithCancelCause(r.ctx)
 		stopWatch := r.onInterrupt(func() { cancel(errInterrupted) })
-		reply, err := model.Complete(ctx, r.Model, &model.Request{System: r.system, Messages: r.view.Messages(), Tools: r.tools, MaxTokens: most},
+		reply, err := model.Complete(ctx, r.Model, &model.Request{System: r.system, Messages: r.messages(), Tools: r.tools, MaxTokens: most},
 			func(d model.Delta) { r.Surface.Delta(d.Text, d.Reasoning) },
 			func(e *model.Error, wait time.Duration, attempt int) {
 				r.emit("error", map[string]any{"message": e.Error(), "retry_in_s": wait.Seconds(), "attempt": attempt})
@@ -48,6 +48,14 @@ func (r *run) turn() (*model.Reply, error) {
 	}
 }
 
+// messages is the conversation as the model can take it.
+func (r *run) messages() []model.Message {
+	if r.Model.Info().TextOnly {
+		return model.Blind(r.view.Messages())
+	}
+	return r.view.Messages()
+}
+
 // failed is what to do about a request that got no reply: nil to ask again, with
 // a shorter view or another model, or the end of the run.
 func (r *run) failed(err error) error {
@@ -57,6 +65,10 @@ func (r *run) failed(err error) error {
 	case typed && me.Kind == model.Context:
 		if f, ok := r.view.Shrink(); ok {
 			return r.fold(f)
+		}
+	case typed && me.Kind == model.Picture:
+		if f, ok := r.view.Unseen(); ok {
+			return errors.Join(r.emit("warning", map[string]any{"message": "the images are left out: " + me.Message}), r.fold(f))
 		}
 	case typed && me.Retryable() && r.Fallback != nil && r.Model != r.Fallback:
 		text := fmt.Sprintf("%s is out (%v); %s goes on", r.Model.Name(), err, r.Fallback.Name())

@@ -35,6 +35,7 @@ type runCmd struct {
 	Repo      string   `help:"Work on a repository, in a folder made for it." placeholder:"URL|PATH"`
 	Ref       string   `help:"Of --repo: the commit, branch or tag; default: its HEAD." placeholder:"SHA"`
 	Model     string   `short:"m" help:"provider/model, as anthropic/claude-sonnet-4-5." placeholder:"MODEL"`
+	Image     []string `name:"image" sep:"none" help:"Show the model an image with the task: PNG, JPEG, GIF, WebP; repeatable." placeholder:"FILE"`
 	Record    string   `help:"Record the model's replies at the wire, without keys; -m recorded:FILE plays them." placeholder:"FILE"`
 	Fallback  string   `name:"fallback-model" help:"The model that goes on where the first is out." placeholder:"MODEL"`
 	Small     string   `name:"small-model" help:"The model that makes summaries." placeholder:"MODEL"`
@@ -213,6 +214,9 @@ func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg
 	if err := disarm.Disarm(sessionsDir()); err != nil {
 		fmt.Fprintln(os.Stderr, "harness: the planner keeps rights that it should not have:", err)
 	}
+	if t.images, err = images(t.opened.Workspace, c.Image); err != nil {
+		return err
+	}
 	t.check = judge.Spec{Cmd: c.Check, Off: c.NoCheck, Explicit: c.Check != ""}
 	if t.check.Cmd == "" && !t.check.Off {
 		t.check.Cmd, t.check.Explicit = cfg.Check, cfg.Check != ""
@@ -254,6 +258,7 @@ type seat struct {
 	opened  *v1.OpenResponse
 	surface session.Surface
 	safety  *v1.Safety
+	images  []planner.Image // of the next run
 }
 
 // take opens the session at the executor.
@@ -270,8 +275,10 @@ func (t *seat) take(ctx context.Context) (err error) {
 func (t *seat) run(ctx context.Context, cancel func(), task string, steer <-chan string) (planner.Report, error) {
 	interrupt := make(chan struct{}, 1)
 	go interrupts(ctx, interrupt, cancel)
+	images := t.images
+	t.images = nil
 	return planner.Run(ctx, planner.Config{Executor: t.x, Model: t.m, Fallback: t.c.second, Small: t.c.third, Session: t.s, Surface: t.surface, Workspace: t.opened.Workspace,
-		Task: task, Limits: t.limits, Check: t.check, Safety: t.safety, Notes: userNotes(), Above: above(t.dir), Outside: noteFile, System: t.c.system, FromSeq: t.opened.LastSeq + 1, Steer: steer, Interrupt: interrupt})
+		Task: task, Images: images, Limits: t.limits, Check: t.check, Safety: t.safety, Notes: userNotes(), Above: above(t.dir), Outside: noteFile, System: t.c.system, FromSeq: t.opened.LastSeq + 1, Steer: steer, Interrupt: interrupt})
 }
 
 func (c *runCmd) session(store *session.Store, dir, task, model string) (*session.Session, error) {

@@ -33,6 +33,7 @@ type Outcome struct {
 	Text                     string
 	TotalBytes, OmittedBytes uint64
 	File                     *v1.FileInfo
+	Image                    *v1.Image
 	Edits                    []workspace.Edit
 	Notes                    []string
 }

@@ -6,12 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"strings"
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
+	"harness/contract/picture"
 )
 
 // How much of a file one reading shows.
@@ -21,7 +23,7 @@ const (
 	maxText      = 64 << 10 // bytes in all
 )
 
-// Read shows a text file in part, with line numbers, in constant memory.
+// Read shows a text file in part, with line numbers, in constant memory, or an image.
 func Read(ctx context.Context, e Env, a *v1.ReadFileArgs) (*Outcome, error) {
 	if a.Artifact != "" {
 		f, err := e.Artifact(a.Artifact)
@@ -61,6 +63,9 @@ func show(ctx context.Context, f *os.File, name string, a *v1.ReadFileArgs) (*Ou
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
+	if kind := picture.Kind(head); kind != "" {
+		return out, look(r, hash, name, kind, out)
+	}
 	enc := encodingOf(head)
 	out.File.Encoding = enc
 	var lines *lines
@@ -95,6 +100,27 @@ func show(ctx context.Context, f *os.File, name string, a *v1.ReadFileArgs) (*Ou
 		lines.into(out, name)
 	}
 	return out, nil
+}
+
+// look reads an image. One that cannot be shown is said to be so.
+func look(r io.Reader, hash hash.Hash, name, kind string, out *Outcome) error {
+	out.File.Encoding = binary
+	data, err := io.ReadAll(io.LimitReader(r, picture.MaxFile+1))
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return err
+	}
+	out.File.Digest = "sha256:" + hex.EncodeToString(hash.Sum(nil))
+	p, err := picture.Fit(data)
+	if err != nil {
+		out.Text = fmt.Sprintf("%s (%s, %d bytes) is not shown: %v; a command may make a smaller or another copy of it\n", name, kind, out.File.Size, err)
+		return nil
+	}
+	out.Text = fmt.Sprintf("%s: %v\n", name, p)
+	out.Image = &v1.Image{MediaType: p.MediaType, Width: uint32(p.Width), Height: uint32(p.Height), Data: p.Data}
+	return nil
 }
 
 // lines is the part of a file that is shown.

@@ -17,8 +17,10 @@ func FromHTTP(status int, header http.Header, message string) *Error {
 	switch {
 	case status == 401 || status == 403:
 		e.Kind = Auth
-	case status == 413 || status >= 400 && status < 429 && tooLong(low):
+	case status == 413 && !refusesImage(status, low) || status >= 400 && status < 429 && tooLong(low):
 		e.Kind = Context
+	case status >= 400 && status != 429 && refusesImage(status, low):
+		e.Kind = Picture
 	case status == 429 && strings.Contains(low, "insufficient_quota"):
 		e.Kind = Invalid // an empty account does not fill by waiting
 	case status == 429:
@@ -54,6 +56,14 @@ func FromStream(code, message string) *Error {
 	e := FromHTTP(status, nil, message)
 	e.Status = 0
 	return e
+}
+
+// refusesImage knows the words for an image that a provider or a model does not take.
+func refusesImage(status int, low string) bool {
+	if !strings.Contains(low, "image") && !strings.Contains(low, " vision") && !strings.Contains(low, "multimodal") {
+		return false
+	}
+	return status < 500 || strings.Contains(low, "not support") || strings.Contains(low, "mmproj")
 }
 
 // tooLong knows the words that providers and local servers have for it.

@@ -26,6 +26,7 @@ type Info struct {
 	ContextWindow, MaxOutput   int
 	Input, CachedInput, Output float64
 	CacheWrite                 float64 // of input that goes into the cache; 0: the price of input
+	TextOnly                   bool    // it is known to take no images
 }
 
 // Cost of a usage in USD.
@@ -58,6 +59,7 @@ const (
 type Message struct {
 	Role    Role         `json:"role"`
 	Text    string       `json:"text,omitempty"`
+	Images  []Image      `json:"images,omitempty"` // of the user; before the text
 	Calls   []ToolCall   `json:"calls,omitempty"`
 	Results []ToolResult `json:"results,omitempty"`
 	// Opaque is what a provider needs back unchanged (thinking signatures,
@@ -80,10 +82,11 @@ type ToolCall struct {
 }
 
 type ToolResult struct {
-	CallID  string `json:"call_id"`
-	Name    string `json:"name"`
-	Text    string `json:"text"`
-	IsError bool   `json:"is_error,omitempty"`
+	CallID  string  `json:"call_id"`
+	Name    string  `json:"name"`
+	Text    string  `json:"text"`
+	IsError bool    `json:"is_error,omitempty"`
+	Images  []Image `json:"images,omitempty"` // behind the text
 }
 
 // Delta is a piece of a reply as it streams; one field is set.
@@ -125,6 +128,7 @@ const (
 	Auth      Kind = "auth"       // no or a bad key: stop, exit 41
 	Invalid   Kind = "invalid"    // the request was refused: stop
 	Context   Kind = "context"    // too long: fold and go on
+	Picture   Kind = "image"      // an image was refused: go on without
 	RateLimit Kind = "rate_limit" // wait
 	Overload  Kind = "overload"   // wait
 	Network   Kind = "network"    // reset, cut, stalled: again

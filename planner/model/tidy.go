@@ -19,7 +19,7 @@ func Tidy(messages []Message) []Message {
 	}
 	t.close()
 	if n := len(t.out); n == 0 || t.out[n-1].Role == Assistant {
-		t.words(User, "(go on)")
+		t.words("(go on)")
 	}
 	return t.out
 }
@@ -40,16 +40,17 @@ func (t *tidier) add(m Message) {
 		t.answer(m.Results)
 		return
 	}
-	if m.Text == "" && len(m.Calls) == 0 {
+	if m.Text == "" && len(m.Calls) == 0 && (m.Role == Assistant || len(m.Images) == 0) {
 		return
 	}
 	t.close()
 	if m.Role != Assistant {
-		t.words(User, m.Text)
+		t.words(m.Text, m.Images...)
 		return
 	}
+	m.Images = nil
 	if len(t.out) == 0 {
-		t.words(User, "(the beginning is left out)")
+		t.words("(the beginning is left out)")
 	}
 	m.Calls, t.open = t.named(m.Calls), m.Calls
 	if last := &t.out[len(t.out)-1]; last.Role == Assistant { // it has no calls
@@ -60,15 +61,15 @@ func (t *tidier) add(m Message) {
 	t.out = append(t.out, m)
 }
 
-// words are a message, or more of the last one where it is of the same role.
-func (t *tidier) words(role Role, text string) {
-	if n := len(t.out); n > 0 && t.out[n-1].Role == role {
-		t.out[n-1].Text += "\n\n" + text
+// words are a message of the user, or more of the last one where that is the user's too.
+func (t *tidier) words(text string, images ...Image) {
+	if n := len(t.out); n > 0 && t.out[n-1].Role == User {
+		last := &t.out[n-1]
+		last.Text = strings.Trim(last.Text+"\n\n"+text, "\n")
+		last.Images = append(last.Images[:len(last.Images):len(last.Images)], images...)
 		return
 	}
-	if text != "" {
-		t.out = append(t.out, Message{Role: role, Text: text})
-	}
+	t.out = append(t.out, Message{Role: User, Text: text, Images: images})
 }
 
 // close gives calls that have no results yet some.
@@ -97,6 +98,9 @@ func (t *tidier) answer(results []ToolResult) {
 		list[i].CallID, list[i].Name = c.ID, c.Name
 		if strings.TrimSpace(list[i].Text) == "" {
 			list[i].Text = "(empty)"
+		}
+		if list[i].IsError {
+			list[i].Images = nil // errors are words only
 		}
 	}
 	t.out = append(t.out, Message{Role: ToolRole, Results: list})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"harness/contract/picture"
 	"harness/planner/model"
 )
 
@@ -12,6 +13,8 @@ type Fold struct {
 	Tokens  int    `json:"tokens"`            // of the context that it was made for
 	Results int    `json:"results"`           // results of the messages before this number are folded
 	Dropped int    `json:"dropped"`           // messages after the task that are left out
+	Images  int    `json:"images,omitempty"`  // images of the messages before this number are notes; the task's are not
+	Blind   bool   `json:"blind,omitempty"`   // of all messages so far, the task too: an image was refused
 	State   string `json:"state,omitempty"`   // what must not be lost with them
 	Summary string `json:"summary,omitempty"` // of them, by a model
 }
@@ -22,8 +25,30 @@ var keeps = []int{8, 4, 2, 1}
 // maxSaid is how many bytes of a person's own words are kept of the turns that are left out.
 const maxSaid = 8 << 10
 
+// How many images a request may have, and how many of the newest a folding leaves.
+const (
+	maxPictures  = picture.MaxCount
+	keepPictures = 8
+)
+
 // Over says that the view is to be folded before the next request.
-func (v *View) Over() bool { return v.size > v.budget() }
+func (v *View) Over() bool { return v.size > v.budget() || v.pictures > maxPictures }
+
+// Unseen plans a folding without any image: one of them was refused. False: there is none.
+func (v *View) Unseen() (Fold, bool) {
+	return Fold{Tokens: v.tokens, Results: v.folded, Dropped: v.dropped, Blind: true}, v.pictures > 0
+}
+
+// oldPictures is the number of the message from which on images are left.
+func (v *View) oldPictures() int {
+	seen, at := 0, len(v.out)
+	for ; at > v.head; at-- {
+		if seen += v.out[at-1].Pictures(); seen > keepPictures && at < len(v.out) {
+			break
+		}
+	}
+	return v.number(at)
+}
 
 // Shrink plans a folding for half of the context: the provider says that the
 // conversation is too long. False: there is nothing left to fold.
@@ -39,6 +64,12 @@ func (v *View) Shrink() (Fold, bool) {
 // nothing left to fold.
 func (v *View) Plan() (Fold, bool) {
 	f := Fold{Tokens: v.tokens, Results: v.folded, Dropped: v.dropped}
+	if v.pictures > maxPictures {
+		f.Images = v.oldPictures()
+	}
+	if v.size <= v.budget() && f.Images > 0 {
+		return f, true
+	}
 	size, target := v.size, int(float64(v.budget())*after)
 	for _, keep := range keeps {
 		last := len(v.out) - keep
@@ -107,24 +138,35 @@ func (v *View) Apply(f Fold) {
 	v.head = len(out)
 	v.out = append(out, rest...)
 	v.folded = max(v.folded, f.Results)
-	v.size = 0
+	v.size, v.pictures = 0, 0
 	for i := range v.out {
+		switch {
+		case f.Blind:
+			v.out[i] = v.out[i].Without("one of the images was refused by the provider")
+		case i >= v.head && v.number(i) < f.Images:
+			v.out[i] = v.out[i].Without(oldPicture)
+		}
 		if i >= v.head && v.number(i) < v.folded {
 			v.out[i] = folded(v.out[i])
 		}
 		v.size += sizeOf(v.out[i])
+		v.pictures += v.out[i].Pictures()
 	}
 	for key, r := range v.reads {
-		if r.number < v.folded {
+		if r.number < max(v.folded, f.Images) || f.Blind {
 			delete(v.reads, key)
 		}
 	}
 }
 
-const foldedMark = "\n[folded: "
+const (
+	foldedMark = "\n[folded: "
+	oldPicture = "it is an old one; read it again to see it"
+)
 
-// folded is a message whose long results are a line.
+// folded is a message whose long results are a line, and its images notes.
 func folded(m model.Message) model.Message {
+	m = m.Without(oldPicture)
 	if len(m.Results) == 0 {
 		return m
 	}

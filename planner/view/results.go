@@ -28,19 +28,33 @@ func (v *View) results(list []model.ToolResult) []model.ToolResult {
 	if n := len(v.out); n > 0 {
 		calls = v.out[n-1].Calls
 	}
+	shown := 0
 	for i, r := range list {
-		if contract.Reads(r.Name) && !r.IsError && len(r.Text) >= minRepeat && i < len(calls) {
-			key, sum := r.Name+string(calls[i].Args), maphash.String(seed, r.Text)
+		if contract.Reads(r.Name) && !r.IsError && (len(r.Text) >= minRepeat || len(r.Images) > 0) && i < len(calls) {
+			key, sum := r.Name+string(calls[i].Args), sumOf(r)
 			if before, ok := v.reads[key]; ok && before.sum == sum {
-				r.Text = "[unchanged: the same as the result of the same call above]"
+				r.Text, r.Images = "[unchanged: the same as the result of the same call above]", nil
 			} else {
 				v.reads[key] = read{v.number(len(v.out)), sum}
 			}
 		}
 		r.Text = trimmed(r.Text, most)
+		if shown += len(r.Images); shown > keepPictures {
+			r = model.Message{Results: []model.ToolResult{r}}.Without("too many at once; read it again, alone").Results[0]
+		}
 		out[i] = r
 	}
 	return out
+}
+
+func sumOf(r model.ToolResult) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	h.WriteString(r.Text)
+	for _, i := range r.Images {
+		h.Write(i.Data)
+	}
+	return h.Sum64()
 }
 
 // trimmed is head and tail of a text of more than n bytes.

@@ -27,6 +27,7 @@ type View struct {
 	out      []model.Message // task, note if there is one, the rest
 	head     int             // how many of out are task and note
 	size     int             // bytes of out
+	pictures int             // images in out
 	folded   int             // results of the messages before this number are folded; the task is number 0
 	dropped  int             // messages after the task that are left out
 	said     []string        // what a person said in those
@@ -71,6 +72,7 @@ func (v *View) Add(m model.Message) {
 	}
 	v.out = append(v.out, m)
 	v.size += sizeOf(m)
+	v.pictures += m.Pictures()
 	v.head = max(v.head, 1)
 }
 
@@ -88,14 +90,23 @@ func sizeOf(m model.Message) int {
 	for _, c := range m.Calls {
 		n += len(c.Name) + len(c.Args)
 	}
+	for _, i := range m.Images {
+		n += pictureSize(i)
+	}
 	for _, r := range m.Results {
 		n += len(r.Text)
+		for _, i := range r.Images {
+			n += pictureSize(i)
+		}
 	}
 	for _, o := range m.Opaque {
 		n += len(o)
 	}
 	return n + 16
 }
+
+// pictureSize is what an image fills, as bytes of text do.
+func pictureSize(i model.Image) int { return int(float64(i.Tokens()) * firstRatio) }
 
 // note is what stands in the place of the messages that are left out.
 func note(f Fold, said []string) model.Message {

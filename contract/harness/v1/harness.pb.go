@@ -392,7 +392,7 @@ func (x Error_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Kind.Descriptor instead.
 func (Error_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{20, 0}
 }
 
 type Change_Kind int32
@@ -444,7 +444,7 @@ func (x Change_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Change_Kind.Descriptor instead.
 func (Change_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24, 0}
 }
 
 type Change_Type int32
@@ -496,7 +496,7 @@ func (x Change_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Change_Type.Descriptor instead.
 func (Change_Type) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23, 1}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24, 1}
 }
 
 type Decision_Verdict int32
@@ -548,7 +548,7 @@ func (x Decision_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Decision_Verdict.Descriptor instead.
 func (Decision_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30, 0}
 }
 
 type DecideRequest_Answer int32
@@ -597,7 +597,7 @@ func (x DecideRequest_Answer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Answer.Descriptor instead.
 func (DecideRequest_Answer) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43, 0}
 }
 
 type DecideRequest_Scope int32
@@ -646,7 +646,7 @@ func (x DecideRequest_Scope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Scope.Descriptor instead.
 func (DecideRequest_Scope) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42, 1}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43, 1}
 }
 
 // Step is one typed action.
@@ -864,7 +864,7 @@ func (x *Safety) GetWrites() Safety_Writes {
 	return Safety_writes_unspecified
 }
 
-// ReadFileArgs: a text file in parts, or a kept output by its digest.
+// ReadFileArgs: a text file in parts, an image whole, or a kept output by its digest.
 type ReadFileArgs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -1735,6 +1735,7 @@ type StepResult struct {
 	Connections      []*Connection          `protobuf:"bytes,22,rep,name=connections,proto3" json:"connections,omitempty"` // connections that the step made, or was refused; may be cut to the first 200
 	ConnectionsTotal uint32                 `protobuf:"varint,23,opt,name=connections_total,proto3" json:"connections_total,omitempty"`
 	Tests            []*TestReport          `protobuf:"bytes,24,rep,name=tests,proto3" json:"tests,omitempty"` // reports of tests among the artifacts and in the output
+	Image            *Image                 `protobuf:"bytes,25,opt,name=image,proto3" json:"image,omitempty"` // read_file of an image
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1937,6 +1938,83 @@ func (x *StepResult) GetTests() []*TestReport {
 	return nil
 }
 
+func (x *StepResult) GetImage() *Image {
+	if x != nil {
+		return x.Image
+	}
+	return nil
+}
+
+// Image is an image file as a model is shown it: at most 1568 pixels a side and
+// 640 KiB, scaled down where the file has more.
+type Image struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	MediaType     string                 `protobuf:"bytes,1,opt,name=media_type,proto3" json:"media_type,omitempty"` // image/png, image/jpeg
+	Width         uint32                 `protobuf:"varint,2,opt,name=width,proto3" json:"width,omitempty"`
+	Height        uint32                 `protobuf:"varint,3,opt,name=height,proto3" json:"height,omitempty"`
+	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"` // left out of a planner's events
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Image) Reset() {
+	*x = Image{}
+	mi := &file_harness_v1_harness_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Image) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Image) ProtoMessage() {}
+
+func (x *Image) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_v1_harness_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Image.ProtoReflect.Descriptor instead.
+func (*Image) Descriptor() ([]byte, []int) {
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Image) GetMediaType() string {
+	if x != nil {
+		return x.MediaType
+	}
+	return ""
+}
+
+func (x *Image) GetWidth() uint32 {
+	if x != nil {
+		return x.Width
+	}
+	return 0
+}
+
+func (x *Image) GetHeight() uint32 {
+	if x != nil {
+		return x.Height
+	}
+	return 0
+}
+
+func (x *Image) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 // Exec is one program as the exec gate saw it, before its first instruction.
 type Exec struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1954,7 +2032,7 @@ type Exec struct {
 
 func (x *Exec) Reset() {
 	*x = Exec{}
-	mi := &file_harness_v1_harness_proto_msgTypes[17]
+	mi := &file_harness_v1_harness_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2044,7 @@ func (x *Exec) String() string {
 func (*Exec) ProtoMessage() {}
 
 func (x *Exec) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[17]
+	mi := &file_harness_v1_harness_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2057,7 @@ func (x *Exec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exec.ProtoReflect.Descriptor instead.
 func (*Exec) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{17}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Exec) GetProgram() string {
@@ -2055,7 +2133,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_harness_v1_harness_proto_msgTypes[18]
+	mi := &file_harness_v1_harness_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2067,7 +2145,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[18]
+	mi := &file_harness_v1_harness_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2080,7 +2158,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{18}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Connection) GetHost() string {
@@ -2151,7 +2229,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_harness_v1_harness_proto_msgTypes[19]
+	mi := &file_harness_v1_harness_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2163,7 +2241,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[19]
+	mi := &file_harness_v1_harness_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2176,7 +2254,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Error) GetKind() Error_Kind {
@@ -2221,7 +2299,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_harness_v1_harness_proto_msgTypes[20]
+	mi := &file_harness_v1_harness_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2233,7 +2311,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[20]
+	mi := &file_harness_v1_harness_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2246,7 +2324,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{20}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Output) GetText() string {
@@ -2292,7 +2370,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_harness_v1_harness_proto_msgTypes[21]
+	mi := &file_harness_v1_harness_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2304,7 +2382,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[21]
+	mi := &file_harness_v1_harness_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2317,7 +2395,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *FileInfo) GetPath() string {
@@ -2380,7 +2458,7 @@ type ChangeSet struct {
 
 func (x *ChangeSet) Reset() {
 	*x = ChangeSet{}
-	mi := &file_harness_v1_harness_proto_msgTypes[22]
+	mi := &file_harness_v1_harness_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2470,7 @@ func (x *ChangeSet) String() string {
 func (*ChangeSet) ProtoMessage() {}
 
 func (x *ChangeSet) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[22]
+	mi := &file_harness_v1_harness_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2483,7 @@ func (x *ChangeSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeSet.ProtoReflect.Descriptor instead.
 func (*ChangeSet) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{22}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ChangeSet) GetChanges() []*Change {
@@ -2445,7 +2523,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_harness_v1_harness_proto_msgTypes[23]
+	mi := &file_harness_v1_harness_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2457,7 +2535,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[23]
+	mi := &file_harness_v1_harness_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2470,7 +2548,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Change) GetKind() Change_Kind {
@@ -2540,7 +2618,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_harness_v1_harness_proto_msgTypes[24]
+	mi := &file_harness_v1_harness_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2630,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[24]
+	mi := &file_harness_v1_harness_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2643,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Conflict) GetPath() string {
@@ -2605,7 +2683,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	mi := &file_harness_v1_harness_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2617,7 +2695,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	mi := &file_harness_v1_harness_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2630,7 +2708,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TestReport) GetName() string {
@@ -2692,7 +2770,7 @@ type TestFailure struct {
 
 func (x *TestFailure) Reset() {
 	*x = TestFailure{}
-	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	mi := &file_harness_v1_harness_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2704,7 +2782,7 @@ func (x *TestFailure) String() string {
 func (*TestFailure) ProtoMessage() {}
 
 func (x *TestFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	mi := &file_harness_v1_harness_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2717,7 +2795,7 @@ func (x *TestFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestFailure.ProtoReflect.Descriptor instead.
 func (*TestFailure) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{26}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TestFailure) GetName() string {
@@ -2746,7 +2824,7 @@ type Artifact struct {
 
 func (x *Artifact) Reset() {
 	*x = Artifact{}
-	mi := &file_harness_v1_harness_proto_msgTypes[27]
+	mi := &file_harness_v1_harness_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2758,7 +2836,7 @@ func (x *Artifact) String() string {
 func (*Artifact) ProtoMessage() {}
 
 func (x *Artifact) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[27]
+	mi := &file_harness_v1_harness_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2771,7 +2849,7 @@ func (x *Artifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
 func (*Artifact) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Artifact) GetName() string {
@@ -2813,7 +2891,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_harness_v1_harness_proto_msgTypes[28]
+	mi := &file_harness_v1_harness_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2825,7 +2903,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[28]
+	mi := &file_harness_v1_harness_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2838,7 +2916,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Usage) GetWallMs() float64 {
@@ -2876,7 +2954,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_harness_v1_harness_proto_msgTypes[29]
+	mi := &file_harness_v1_harness_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +2966,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[29]
+	mi := &file_harness_v1_harness_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +2979,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Decision) GetVerdict() Decision_Verdict {
@@ -2960,7 +3038,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_harness_v1_harness_proto_msgTypes[30]
+	mi := &file_harness_v1_harness_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2972,7 +3050,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[30]
+	mi := &file_harness_v1_harness_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3063,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Approval) GetApprovalId() string {
@@ -3093,7 +3171,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_harness_v1_harness_proto_msgTypes[31]
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3105,7 +3183,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[31]
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3118,7 +3196,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{31}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -3261,7 +3339,7 @@ type NeedsInput struct {
 
 func (x *NeedsInput) Reset() {
 	*x = NeedsInput{}
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3273,7 +3351,7 @@ func (x *NeedsInput) String() string {
 func (*NeedsInput) ProtoMessage() {}
 
 func (x *NeedsInput) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3286,7 +3364,7 @@ func (x *NeedsInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeedsInput.ProtoReflect.Descriptor instead.
 func (*NeedsInput) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NeedsInput) GetPrompt() string {
@@ -3306,7 +3384,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3318,7 +3396,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3331,7 +3409,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StepStarted) GetAction() string {
@@ -3358,7 +3436,7 @@ type OutputChunk struct {
 
 func (x *OutputChunk) Reset() {
 	*x = OutputChunk{}
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3370,7 +3448,7 @@ func (x *OutputChunk) String() string {
 func (*OutputChunk) ProtoMessage() {}
 
 func (x *OutputChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3383,7 +3461,7 @@ func (x *OutputChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputChunk.ProtoReflect.Descriptor instead.
 func (*OutputChunk) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *OutputChunk) GetOffset() uint64 {
@@ -3411,7 +3489,7 @@ type Capability struct {
 
 func (x *Capability) Reset() {
 	*x = Capability{}
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3423,7 +3501,7 @@ func (x *Capability) String() string {
 func (*Capability) ProtoMessage() {}
 
 func (x *Capability) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3436,7 +3514,7 @@ func (x *Capability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capability.ProtoReflect.Descriptor instead.
 func (*Capability) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Capability) GetName() string {
@@ -3477,7 +3555,7 @@ type OpenRequest struct {
 
 func (x *OpenRequest) Reset() {
 	*x = OpenRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3489,7 +3567,7 @@ func (x *OpenRequest) String() string {
 func (*OpenRequest) ProtoMessage() {}
 
 func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3502,7 +3580,7 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
 func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *OpenRequest) GetSessionId() string {
@@ -3586,7 +3664,7 @@ type OpenResponse struct {
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3598,7 +3676,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3611,7 +3689,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *OpenResponse) GetSessionId() string {
@@ -3693,7 +3771,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3705,7 +3783,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3718,7 +3796,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SubmitRequest) GetStep() *Step {
@@ -3737,7 +3815,7 @@ type SubmitResponse struct {
 
 func (x *SubmitResponse) Reset() {
 	*x = SubmitResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[39]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +3827,7 @@ func (x *SubmitResponse) String() string {
 func (*SubmitResponse) ProtoMessage() {}
 
 func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[39]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +3840,7 @@ func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResponse.ProtoReflect.Descriptor instead.
 func (*SubmitResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SubmitResponse) GetResult() *StepResult {
@@ -3783,7 +3861,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[40]
+	mi := &file_harness_v1_harness_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3795,7 +3873,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[40]
+	mi := &file_harness_v1_harness_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3808,7 +3886,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -3841,7 +3919,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[41]
+	mi := &file_harness_v1_harness_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3853,7 +3931,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[41]
+	mi := &file_harness_v1_harness_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3866,7 +3944,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WatchResponse) GetEvent() *Event {
@@ -3894,7 +3972,7 @@ type DecideRequest struct {
 
 func (x *DecideRequest) Reset() {
 	*x = DecideRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[42]
+	mi := &file_harness_v1_harness_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3906,7 +3984,7 @@ func (x *DecideRequest) String() string {
 func (*DecideRequest) ProtoMessage() {}
 
 func (x *DecideRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[42]
+	mi := &file_harness_v1_harness_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3919,7 +3997,7 @@ func (x *DecideRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideRequest.ProtoReflect.Descriptor instead.
 func (*DecideRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DecideRequest) GetSessionId() string {
@@ -4002,7 +4080,7 @@ type DecideResponse struct {
 
 func (x *DecideResponse) Reset() {
 	*x = DecideResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[43]
+	mi := &file_harness_v1_harness_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4014,7 +4092,7 @@ func (x *DecideResponse) String() string {
 func (*DecideResponse) ProtoMessage() {}
 
 func (x *DecideResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[43]
+	mi := &file_harness_v1_harness_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4027,7 +4105,7 @@ func (x *DecideResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideResponse.ProtoReflect.Descriptor instead.
 func (*DecideResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DecideResponse) GetAccepted() bool {
@@ -4053,7 +4131,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[44]
+	mi := &file_harness_v1_harness_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4065,7 +4143,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[44]
+	mi := &file_harness_v1_harness_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4078,7 +4156,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{44}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CloseRequest) GetSessionId() string {
@@ -4096,7 +4174,7 @@ type CloseResponse struct {
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[45]
+	mi := &file_harness_v1_harness_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4108,7 +4186,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[45]
+	mi := &file_harness_v1_harness_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4121,7 +4199,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{45}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{46}
 }
 
 var File_harness_v1_harness_proto protoreflect.FileDescriptor
@@ -4231,7 +4309,7 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x05hunks\x18\x02 \x03(\rR\x05hunks\x12\x14\n" +
 	"\x05force\x18\x03 \x01(\bR\x05force\"#\n" +
 	"\vDiscardArgs\x12\x14\n" +
-	"\x05paths\x18\x01 \x03(\tR\x05paths\"\xa2\a\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\"\xcb\a\n" +
 	"\n" +
 	"StepResult\x12\x18\n" +
 	"\astep_id\x18\x01 \x01(\tR\astep_id\x12\x1e\n" +
@@ -4262,9 +4340,17 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\vexecs_total\x18\x15 \x01(\rR\vexecs_total\x128\n" +
 	"\vconnections\x18\x16 \x03(\v2\x16.harness.v1.ConnectionR\vconnections\x12,\n" +
 	"\x11connections_total\x18\x17 \x01(\rR\x11connections_total\x12,\n" +
-	"\x05tests\x18\x18 \x03(\v2\x16.harness.v1.TestReportR\x05testsB\f\n" +
+	"\x05tests\x18\x18 \x03(\v2\x16.harness.v1.TestReportR\x05tests\x12'\n" +
+	"\x05image\x18\x19 \x01(\v2\x11.harness.v1.ImageR\x05imageB\f\n" +
 	"\n" +
-	"_exit_code\"\x8f\x02\n" +
+	"_exit_code\"i\n" +
+	"\x05Image\x12\x1e\n" +
+	"\n" +
+	"media_type\x18\x01 \x01(\tR\n" +
+	"media_type\x12\x14\n" +
+	"\x05width\x18\x02 \x01(\rR\x05width\x12\x16\n" +
+	"\x06height\x18\x03 \x01(\rR\x06height\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\"\x8f\x02\n" +
 	"\x04Exec\x12\x18\n" +
 	"\aprogram\x18\x01 \x01(\tR\aprogram\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x12\x10\n" +
@@ -4544,7 +4630,7 @@ func file_harness_v1_harness_proto_rawDescGZIP() []byte {
 }
 
 var file_harness_v1_harness_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_harness_v1_harness_proto_goTypes = []any{
 	(Status)(0),                   // 0: harness.v1.Status
 	(Step_Mode)(0),                // 1: harness.v1.Step.Mode
@@ -4574,106 +4660,108 @@ var file_harness_v1_harness_proto_goTypes = []any{
 	(*ApplyArgs)(nil),             // 25: harness.v1.ApplyArgs
 	(*DiscardArgs)(nil),           // 26: harness.v1.DiscardArgs
 	(*StepResult)(nil),            // 27: harness.v1.StepResult
-	(*Exec)(nil),                  // 28: harness.v1.Exec
-	(*Connection)(nil),            // 29: harness.v1.Connection
-	(*Error)(nil),                 // 30: harness.v1.Error
-	(*Output)(nil),                // 31: harness.v1.Output
-	(*FileInfo)(nil),              // 32: harness.v1.FileInfo
-	(*ChangeSet)(nil),             // 33: harness.v1.ChangeSet
-	(*Change)(nil),                // 34: harness.v1.Change
-	(*Conflict)(nil),              // 35: harness.v1.Conflict
-	(*TestReport)(nil),            // 36: harness.v1.TestReport
-	(*TestFailure)(nil),           // 37: harness.v1.TestFailure
-	(*Artifact)(nil),              // 38: harness.v1.Artifact
-	(*Usage)(nil),                 // 39: harness.v1.Usage
-	(*Decision)(nil),              // 40: harness.v1.Decision
-	(*Approval)(nil),              // 41: harness.v1.Approval
-	(*Event)(nil),                 // 42: harness.v1.Event
-	(*NeedsInput)(nil),            // 43: harness.v1.NeedsInput
-	(*StepStarted)(nil),           // 44: harness.v1.StepStarted
-	(*OutputChunk)(nil),           // 45: harness.v1.OutputChunk
-	(*Capability)(nil),            // 46: harness.v1.Capability
-	(*OpenRequest)(nil),           // 47: harness.v1.OpenRequest
-	(*OpenResponse)(nil),          // 48: harness.v1.OpenResponse
-	(*SubmitRequest)(nil),         // 49: harness.v1.SubmitRequest
-	(*SubmitResponse)(nil),        // 50: harness.v1.SubmitResponse
-	(*WatchRequest)(nil),          // 51: harness.v1.WatchRequest
-	(*WatchResponse)(nil),         // 52: harness.v1.WatchResponse
-	(*DecideRequest)(nil),         // 53: harness.v1.DecideRequest
-	(*DecideResponse)(nil),        // 54: harness.v1.DecideResponse
-	(*CloseRequest)(nil),          // 55: harness.v1.CloseRequest
-	(*CloseResponse)(nil),         // 56: harness.v1.CloseResponse
-	nil,                           // 57: harness.v1.RunCommandArgs.EnvEntry
-	(*structpb.Struct)(nil),       // 58: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 59: google.protobuf.Timestamp
+	(*Image)(nil),                 // 28: harness.v1.Image
+	(*Exec)(nil),                  // 29: harness.v1.Exec
+	(*Connection)(nil),            // 30: harness.v1.Connection
+	(*Error)(nil),                 // 31: harness.v1.Error
+	(*Output)(nil),                // 32: harness.v1.Output
+	(*FileInfo)(nil),              // 33: harness.v1.FileInfo
+	(*ChangeSet)(nil),             // 34: harness.v1.ChangeSet
+	(*Change)(nil),                // 35: harness.v1.Change
+	(*Conflict)(nil),              // 36: harness.v1.Conflict
+	(*TestReport)(nil),            // 37: harness.v1.TestReport
+	(*TestFailure)(nil),           // 38: harness.v1.TestFailure
+	(*Artifact)(nil),              // 39: harness.v1.Artifact
+	(*Usage)(nil),                 // 40: harness.v1.Usage
+	(*Decision)(nil),              // 41: harness.v1.Decision
+	(*Approval)(nil),              // 42: harness.v1.Approval
+	(*Event)(nil),                 // 43: harness.v1.Event
+	(*NeedsInput)(nil),            // 44: harness.v1.NeedsInput
+	(*StepStarted)(nil),           // 45: harness.v1.StepStarted
+	(*OutputChunk)(nil),           // 46: harness.v1.OutputChunk
+	(*Capability)(nil),            // 47: harness.v1.Capability
+	(*OpenRequest)(nil),           // 48: harness.v1.OpenRequest
+	(*OpenResponse)(nil),          // 49: harness.v1.OpenResponse
+	(*SubmitRequest)(nil),         // 50: harness.v1.SubmitRequest
+	(*SubmitResponse)(nil),        // 51: harness.v1.SubmitResponse
+	(*WatchRequest)(nil),          // 52: harness.v1.WatchRequest
+	(*WatchResponse)(nil),         // 53: harness.v1.WatchResponse
+	(*DecideRequest)(nil),         // 54: harness.v1.DecideRequest
+	(*DecideResponse)(nil),        // 55: harness.v1.DecideResponse
+	(*CloseRequest)(nil),          // 56: harness.v1.CloseRequest
+	(*CloseResponse)(nil),         // 57: harness.v1.CloseResponse
+	nil,                           // 58: harness.v1.RunCommandArgs.EnvEntry
+	(*structpb.Struct)(nil),       // 59: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 60: google.protobuf.Timestamp
 }
 var file_harness_v1_harness_proto_depIdxs = []int32{
-	58, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
+	59, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
 	12, // 1: harness.v1.Step.expect:type_name -> harness.v1.Expect
 	13, // 2: harness.v1.Step.safety:type_name -> harness.v1.Safety
 	1,  // 3: harness.v1.Step.mode:type_name -> harness.v1.Step.Mode
 	2,  // 4: harness.v1.Safety.network:type_name -> harness.v1.Safety.Network
 	3,  // 5: harness.v1.Safety.writes:type_name -> harness.v1.Safety.Writes
 	4,  // 6: harness.v1.WriteFileArgs.encoding:type_name -> harness.v1.WriteFileArgs.Encoding
-	57, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
+	58, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
 	0,  // 8: harness.v1.StepResult.status:type_name -> harness.v1.Status
-	30, // 9: harness.v1.StepResult.error:type_name -> harness.v1.Error
-	31, // 10: harness.v1.StepResult.output:type_name -> harness.v1.Output
-	32, // 11: harness.v1.StepResult.file:type_name -> harness.v1.FileInfo
-	33, // 12: harness.v1.StepResult.changes:type_name -> harness.v1.ChangeSet
-	38, // 13: harness.v1.StepResult.artifacts:type_name -> harness.v1.Artifact
-	39, // 14: harness.v1.StepResult.usage:type_name -> harness.v1.Usage
-	40, // 15: harness.v1.StepResult.decision:type_name -> harness.v1.Decision
-	41, // 16: harness.v1.StepResult.approval:type_name -> harness.v1.Approval
-	28, // 17: harness.v1.StepResult.execs:type_name -> harness.v1.Exec
-	29, // 18: harness.v1.StepResult.connections:type_name -> harness.v1.Connection
-	36, // 19: harness.v1.StepResult.tests:type_name -> harness.v1.TestReport
-	59, // 20: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
-	40, // 21: harness.v1.Exec.refused:type_name -> harness.v1.Decision
-	59, // 22: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
-	40, // 23: harness.v1.Connection.refused:type_name -> harness.v1.Decision
-	5,  // 24: harness.v1.Error.kind:type_name -> harness.v1.Error.Kind
-	34, // 25: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
-	35, // 26: harness.v1.ChangeSet.conflicts:type_name -> harness.v1.Conflict
-	6,  // 27: harness.v1.Change.kind:type_name -> harness.v1.Change.Kind
-	7,  // 28: harness.v1.Change.type:type_name -> harness.v1.Change.Type
-	37, // 29: harness.v1.TestReport.failures:type_name -> harness.v1.TestFailure
-	8,  // 30: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
-	40, // 31: harness.v1.Approval.decision:type_name -> harness.v1.Decision
-	59, // 32: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
-	59, // 33: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
-	59, // 34: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
-	44, // 35: harness.v1.Event.started:type_name -> harness.v1.StepStarted
-	45, // 36: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
-	27, // 37: harness.v1.Event.finished:type_name -> harness.v1.StepResult
-	41, // 38: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
-	53, // 39: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
-	43, // 40: harness.v1.Event.needs_input:type_name -> harness.v1.NeedsInput
-	40, // 41: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
-	13, // 42: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
-	46, // 43: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
-	11, // 44: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
-	27, // 45: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
-	42, // 46: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
-	9,  // 47: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
-	10, // 48: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
-	59, // 49: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
-	53, // 50: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
-	47, // 51: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
-	49, // 52: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
-	51, // 53: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
-	53, // 54: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
-	55, // 55: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
-	48, // 56: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
-	50, // 57: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
-	52, // 58: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
-	54, // 59: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
-	56, // 60: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
-	56, // [56:61] is the sub-list for method output_type
-	51, // [51:56] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	31, // 9: harness.v1.StepResult.error:type_name -> harness.v1.Error
+	32, // 10: harness.v1.StepResult.output:type_name -> harness.v1.Output
+	33, // 11: harness.v1.StepResult.file:type_name -> harness.v1.FileInfo
+	34, // 12: harness.v1.StepResult.changes:type_name -> harness.v1.ChangeSet
+	39, // 13: harness.v1.StepResult.artifacts:type_name -> harness.v1.Artifact
+	40, // 14: harness.v1.StepResult.usage:type_name -> harness.v1.Usage
+	41, // 15: harness.v1.StepResult.decision:type_name -> harness.v1.Decision
+	42, // 16: harness.v1.StepResult.approval:type_name -> harness.v1.Approval
+	29, // 17: harness.v1.StepResult.execs:type_name -> harness.v1.Exec
+	30, // 18: harness.v1.StepResult.connections:type_name -> harness.v1.Connection
+	37, // 19: harness.v1.StepResult.tests:type_name -> harness.v1.TestReport
+	28, // 20: harness.v1.StepResult.image:type_name -> harness.v1.Image
+	60, // 21: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
+	41, // 22: harness.v1.Exec.refused:type_name -> harness.v1.Decision
+	60, // 23: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
+	41, // 24: harness.v1.Connection.refused:type_name -> harness.v1.Decision
+	5,  // 25: harness.v1.Error.kind:type_name -> harness.v1.Error.Kind
+	35, // 26: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
+	36, // 27: harness.v1.ChangeSet.conflicts:type_name -> harness.v1.Conflict
+	6,  // 28: harness.v1.Change.kind:type_name -> harness.v1.Change.Kind
+	7,  // 29: harness.v1.Change.type:type_name -> harness.v1.Change.Type
+	38, // 30: harness.v1.TestReport.failures:type_name -> harness.v1.TestFailure
+	8,  // 31: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
+	41, // 32: harness.v1.Approval.decision:type_name -> harness.v1.Decision
+	60, // 33: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
+	60, // 34: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
+	60, // 35: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
+	45, // 36: harness.v1.Event.started:type_name -> harness.v1.StepStarted
+	46, // 37: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
+	27, // 38: harness.v1.Event.finished:type_name -> harness.v1.StepResult
+	42, // 39: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
+	54, // 40: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
+	44, // 41: harness.v1.Event.needs_input:type_name -> harness.v1.NeedsInput
+	41, // 42: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
+	13, // 43: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
+	47, // 44: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
+	11, // 45: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
+	27, // 46: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
+	43, // 47: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
+	9,  // 48: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
+	10, // 49: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
+	60, // 50: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
+	54, // 51: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
+	48, // 52: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
+	50, // 53: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
+	52, // 54: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
+	54, // 55: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
+	56, // 56: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
+	49, // 57: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
+	51, // 58: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
+	53, // 59: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
+	55, // 60: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
+	57, // 61: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
+	57, // [57:62] is the sub-list for method output_type
+	52, // [52:57] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_harness_v1_harness_proto_init() }
@@ -4683,8 +4771,8 @@ func file_harness_v1_harness_proto_init() {
 	}
 	file_harness_v1_harness_proto_msgTypes[1].OneofWrappers = []any{}
 	file_harness_v1_harness_proto_msgTypes[16].OneofWrappers = []any{}
-	file_harness_v1_harness_proto_msgTypes[17].OneofWrappers = []any{}
-	file_harness_v1_harness_proto_msgTypes[31].OneofWrappers = []any{
+	file_harness_v1_harness_proto_msgTypes[18].OneofWrappers = []any{}
+	file_harness_v1_harness_proto_msgTypes[32].OneofWrappers = []any{
 		(*Event_Started)(nil),
 		(*Event_Output)(nil),
 		(*Event_Finished)(nil),
@@ -4698,7 +4786,7 @@ func file_harness_v1_harness_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_v1_harness_proto_rawDesc), len(file_harness_v1_harness_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   47,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -68,7 +68,14 @@ func schema(t model.Tool) (s sdk.ToolInputSchemaParam, err error) {
 
 func (c *client) blocks(m model.Message) (blocks []sdk.ContentBlockParamUnion) {
 	for _, r := range m.Results {
-		blocks = append(blocks, sdk.NewToolResultBlock(model.Plain(r.CallID), r.Text, r.IsError))
+		b := sdk.NewToolResultBlock(model.Plain(r.CallID), r.Text, r.IsError)
+		for _, i := range r.Images {
+			b.OfToolResult.Content = append(b.OfToolResult.Content, sdk.ToolResultBlockParamContentUnion{OfImage: shown(i).OfImage})
+		}
+		blocks = append(blocks, b)
+	}
+	for _, i := range m.Images {
+		blocks = append(blocks, shown(i))
 	}
 	for _, t := range thoughts(m, c.cfg.Model) {
 		if t.Redacted != "" {
@@ -84,4 +91,8 @@ func (c *client) blocks(m model.Message) (blocks []sdk.ContentBlockParamUnion) {
 		blocks = append(blocks, sdk.NewToolUseBlock(model.Plain(call.ID), call.Args, call.Name))
 	}
 	return blocks
+}
+
+func shown(i model.Image) sdk.ContentBlockParamUnion {
+	return sdk.NewImageBlockBase64(i.MediaType, i.Base64())
 }

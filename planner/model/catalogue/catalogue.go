@@ -12,8 +12,8 @@ import (
 	"harness/planner/model"
 )
 
-// table has a line a model: provider/id, context, largest output, and the
-// prices of input, cached input, output, and of writing the cache.
+// table has a line a model: provider/id, context, largest output, the prices of
+// input, cached input, output, and of writing the cache, and whether it takes images.
 //
 //go:embed models.tsv
 var table string
@@ -74,12 +74,12 @@ func fits(s, form string) bool {
 
 func parse(line string) model.Info {
 	f := strings.Split(line, "\t")
-	if len(f) != 7 {
+	if len(f) != 8 {
 		return model.Info{}
 	}
 	var n [7]float64
 	for i := 1; i < 7; i++ {
 		n[i], _ = strconv.ParseFloat(f[i], 64)
 	}
-	return model.Info{ContextWindow: int(n[1]), MaxOutput: int(n[2]), Input: n[3], CachedInput: n[4], Output: n[5], CacheWrite: n[6]}
+	return model.Info{ContextWindow: int(n[1]), MaxOutput: int(n[2]), Input: n[3], CachedInput: n[4], Output: n[5], CacheWrite: n[6], TextOnly: f[7] == "text"}
 }

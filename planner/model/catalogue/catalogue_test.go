@@ -24,8 +24,8 @@ func TestTable(t *testing.T) {
 			continue
 		}
 		for _, m := range p.Models {
-			lines = append(lines, fmt.Sprintf("%s/%s\t%d\t%d\t%.6g\t%.6g\t%.6g\t%.6g\n", p.ID, m.ID, m.ContextWindow, m.DefaultMaxTokens,
-				m.CostPer1MIn, cached(m), m.CostPer1MOut, written(m)))
+			lines = append(lines, fmt.Sprintf("%s/%s\t%d\t%d\t%.6g\t%.6g\t%.6g\t%.6g\t%s\n", p.ID, m.ID, m.ContextWindow, m.DefaultMaxTokens,
+				m.CostPer1MIn, cached(m), m.CostPer1MOut, written(m), map[bool]string{true: "images", false: "text"}[m.SupportsImages]))
 		}
 	}
 	want := strings.Join(lines, "")
@@ -69,6 +69,7 @@ func TestLookup(t *testing.T) {
 		"openai-chat/gpt-5.1":                  gpt,
 		"openai/gpt-5.1-2025-11-13":            gpt,
 		"openai/gpt-5.5":                       {ContextWindow: 1_050_000, MaxOutput: 128_000, Input: 5, CachedInput: 0.5, Output: 30},
+		"openrouter/deepseek/deepseek-v3.2":     {ContextWindow: 163_840, MaxOutput: 32_768, Input: 0.269, CachedInput: 0.1345, Output: 0.4, TextOnly: true},
 		"openai/gpt-5.":                        {},
 		"anthropic/gpt-5.1":                    {},
 		"anthropic/claude-sonnet":              {},

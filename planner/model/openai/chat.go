@@ -61,7 +61,7 @@ func (c *chat) params(req *model.Request) (sdk.ChatCompletionNewParams, error) {
 		p.Tools = append(p.Tools, sdk.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: t.Name,
 			Description: param.NewOpt(t.Description), Parameters: schema}))
 	}
-	for _, m := range model.Tidy(req.Messages) {
+	for _, m := range showLater(model.Tidy(req.Messages)) {
 		switch m.Role {
 		case model.ToolRole:
 			for _, r := range m.Results {
@@ -83,8 +83,47 @@ func (c *chat) params(req *model.Request) (sdk.ChatCompletionNewParams, error) {
 			}
 			p.Messages = append(p.Messages, sdk.ChatCompletionMessageParamUnion{OfAssistant: &a})
 		default:
-			p.Messages = append(p.Messages, sdk.UserMessage(m.Text))
+			p.Messages = append(p.Messages, user(m))
 		}
 	}
 	return p, nil
+}
+
+// showLater puts the images of results, whose messages are words only here,
+// into a message of the user behind them.
+func showLater(messages []model.Message) (out []model.Message) {
+	var images []model.Image
+	for _, m := range messages {
+		if len(images) > 0 && m.Role == model.User {
+			m.Images = append(images, m.Images...)
+			images = nil
+		} else if len(images) > 0 {
+			out = append(out, model.Message{Role: model.User, Text: shownHere, Images: images})
+			images = nil
+		}
+		for _, r := range m.Results {
+			images = append(images, r.Images...)
+		}
+		out = append(out, m)
+	}
+	if len(images) > 0 {
+		out = append(out, model.Message{Role: model.User, Text: shownHere, Images: images})
+	}
+	return out
+}
+
+const shownHere = "[the images of the results above]"
+
+func user(m model.Message) sdk.ChatCompletionMessageParamUnion {
+	if len(m.Images) == 0 {
+		return sdk.UserMessage(m.Text)
+	}
+	var parts []sdk.ChatCompletionContentPartUnionParam
+	for _, i := range m.Images {
+		parts = append(parts, sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: i.URL()}))
+	}
+	if m.Text != "" {
+		parts = append(parts, sdk.TextContentPart(m.Text))
+	}
+	return sdk.UserMessage(parts)
 }

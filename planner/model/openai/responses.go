@@ -96,7 +96,17 @@ func (c *responses) params(req *model.Request) (sdk.ResponseNewParams, error) {
 			}
 		}
 		think(0)
-		if m.Text != "" {
+		if len(m.Images) > 0 {
+			var parts sdk.ResponseInputMessageContentListParam
+			for _, i := range m.Images {
+				parts = append(parts, sdk.ResponseInputContentUnionParam{OfInputImage: &sdk.ResponseInputImageParam{
+					ImageURL: param.NewOpt(i.URL()), Detail: sdk.ResponseInputImageDetailAuto}})
+			}
+			if m.Text != "" {
+				parts = append(parts, sdk.ResponseInputContentParamOfInputText(m.Text))
+			}
+			items = append(items, sdk.ResponseInputItemParamOfMessage(parts, sdk.EasyInputMessageRoleUser))
+		} else if m.Text != "" {
 			role := sdk.EasyInputMessageRoleUser
 			if m.Role == model.Assistant {
 				role = sdk.EasyInputMessageRoleAssistant
@@ -112,6 +122,10 @@ func (c *responses) params(req *model.Request) (sdk.ResponseNewParams, error) {
 		for _, r := range m.Results {
 			item := sdk.ResponseInputItemParamOfFunctionCallOutput(r.Text)
 			item.OfFunctionCallOutput.CallID = param.NewOpt(callID(r.CallID))
+			if len(r.Images) > 0 {
+				item.OfFunctionCallOutput.Output.OfString = param.Opt[string]{}
+				item.OfFunctionCallOutput.Output.OfResponseFunctionCallOutputItemArray = seen(r)
+			}
 			items = append(items, item)
 		}
 	}
@@ -121,3 +135,13 @@ func (c *responses) params(req *model.Request) (sdk.ResponseNewParams, error) {
 
 // callID is at most as long as the provider takes; another one's may be longer.
 func callID(id string) string { return id[:min(len(id), 64)] }
+
+// seen is a result with its images.
+func seen(r model.ToolResult) sdk.ResponseFunctionCallOutputItemListParam {
+	parts := sdk.ResponseFunctionCallOutputItemListParam{{OfInputText: &sdk.ResponseInputTextContentParam{Text: r.Text}}}
+	for _, i := range r.Images {
+		parts = append(parts, sdk.ResponseFunctionCallOutputItemUnionParam{OfInputImage: &sdk.ResponseInputImageContentParam{
+			ImageURL: param.NewOpt(i.URL()), Detail: sdk.ResponseInputImageContentDetailAuto}})
+	}
+	return parts
+}

@@ -66,7 +66,15 @@ func drawLog(t *rapid.T) []model.Message {
 		case model.ToolRole:
 			m.Text = ""
 			for range n {
-				m.Results = append(m.Results, model.ToolResult{CallID: id.Draw(t, "id"), Name: name.Draw(t, "name"), Text: words.Draw(t, "result")})
+				r := model.ToolResult{CallID: id.Draw(t, "id"), Name: name.Draw(t, "name"), Text: words.Draw(t, "result"), IsError: rapid.Bool().Draw(t, "error")}
+				if rapid.Bool().Draw(t, "image") {
+					r.Images = []model.Image{dot}
+				}
+				m.Results = append(m.Results, r)
+			}
+		default:
+			if rapid.Bool().Draw(t, "image") {
+				m.Images = []model.Image{dot, dot}
 			}
 		}
 		return m

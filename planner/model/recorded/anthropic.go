@@ -43,6 +43,9 @@ func (anthropicWire) check(body []byte) error {
 			Type, ID, Name, Text string
 			Input                map[string]any // no other kind of JSON
 			ToolUseID            string         `json:"tool_use_id"`
+			IsError              bool           `json:"is_error"`
+			Content              []anthropicPart
+			Source               anthropicSource
 		}
 		if err := json.Unmarshal(m.Content, &blocks); err != nil || len(blocks) == 0 {
 			return fmt.Errorf("messages.%d: content is empty", i)
@@ -56,6 +59,10 @@ func (anthropicWire) check(body []byte) error {
 			case "text":
 				if strings.TrimSpace(b.Text) == "" {
 					return fmt.Errorf("messages.%d: text content blocks must contain non-whitespace text", i)
+				}
+			case "image":
+				if err := b.Source.check(); err != nil || m.Role != "user" {
+					return fmt.Errorf("messages.%d: image of %s: %v", i, m.Role, err)
 				}
 			case "tool_use":
 				if !plain(b.ID) || !plain(b.Name) {
@@ -73,6 +80,11 @@ func (anthropicWire) check(body []byte) error {
 					return fmt.Errorf("messages.%d: tool_result %q has no tool_use in the previous message", i, b.ToolUseID)
 				}
 				answered[b.ToolUseID] = true
+				for _, part := range b.Content {
+					if err := part.check(b.IsError); err != nil {
+						return fmt.Errorf("messages.%d: tool_result: %w", i, err)
+					}
+				}
 			}
 		}
 		if len(answered) != len(open) {
@@ -89,6 +101,34 @@ func (anthropicWire) check(body []byte) error {
 		return errors.New("the last tool_use has no tool_result")
 	}
 	return nil
+}
+
+type anthropicSource struct {
+	Type, Data string
+	MediaType  string `json:"media_type"`
+}
+
+func (s anthropicSource) check() error {
+	if s.Type != "base64" {
+		return fmt.Errorf("a source of type %q", s.Type)
+	}
+	return checkImage(s.MediaType, s.Data)
+}
+
+type anthropicPart struct {
+	Type, Text string
+	Source     anthropicSource
+}
+
+// check of a part of a result: an error has words only.
+func (p anthropicPart) check(isError bool) error {
+	switch {
+	case p.Type == "text" && strings.TrimSpace(p.Text) != "":
+		return nil
+	case p.Type == "image" && !isError:
+		return p.Source.check()
+	}
+	return fmt.Errorf("a part of type %q", p.Type)
 }
 
 func (anthropicWire) fail(w http.ResponseWriter, status int, kind, message string) {

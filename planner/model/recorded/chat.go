@@ -28,9 +28,10 @@ func (chatWire) check(body []byte) error {
 	var r struct {
 		Model    string
 		Messages []struct {
-			Role, Content string
-			ToolCallID    string `json:"tool_call_id"`
-			ToolCalls     []struct {
+			Role       string
+			Content    json.RawMessage
+			ToolCallID string `json:"tool_call_id"`
+			ToolCalls  []struct {
 				ID       string
 				Function struct{ Name, Arguments string }
 			} `json:"tool_calls"`
@@ -47,8 +48,12 @@ func (chatWire) check(body []byte) error {
 		if i > 0 && m.Role == r.Messages[i-1].Role && m.Role != "tool" { // strict templates of local servers
 			return fmt.Errorf("messages.[%d]: roles must alternate", i)
 		}
-		if strings.TrimSpace(m.Content) == "" && len(m.ToolCalls) == 0 {
-			return fmt.Errorf("messages.[%d]: content is empty", i)
+		full, err := parts(m.Content)
+		if err != nil || !full && len(m.ToolCalls) == 0 {
+			return fmt.Errorf("messages.[%d]: content is empty, or %v", i, err)
+		}
+		if m.Role != "user" && strings.Contains(string(m.Content), "image_url") {
+			return fmt.Errorf("messages.[%d]: an image in a message of role %s", i, m.Role)
 		}
 		if m.Role == "tool" {
 			if !open[m.ToolCallID] {

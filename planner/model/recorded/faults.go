@@ -17,6 +17,7 @@ var refusals = map[string]refusal{
 	"529":     {529, "overloaded_error", "overloaded"},
 	"auth":    {401, "authentication_error", "invalid x-api-key"},
 	"context": {400, "invalid_request_error", "prompt is too long: 300000 tokens > 200000 maximum (context_length_exceeded)"},
+	"image":   {400, "invalid_request_error", "messages.0.content.0.image.source.base64: Could not process image"},
 	"refused": {400, "invalid_request_error", "the request is refused"},
 }
 

@@ -27,7 +27,7 @@ type Reply struct {
 	Text  string      `json:"text"`
 	Calls []Call      `json:"calls"`
 	Usage model.Usage `json:"usage"` // by default counted from the sizes
-	// Fault is an answer that is no reply: 429, 500, 529, auth, context, refused,
+	// Fault is an answer that is no reply: 429, 500, 529, auth, context, image, refused,
 	// reset. Or what is wrong with the reply: cut and cut_call end the
 	// connection in the text and in a call, overload is an error in the text,
 	// stall a silence there, max_tokens ends the reply by the limit in its last

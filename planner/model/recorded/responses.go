@@ -24,7 +24,8 @@ func (responsesWire) check(body []byte) error {
 		Model string
 		Input []struct {
 			Type, Name string
-			Content    any
+			Content    json.RawMessage
+			Output     json.RawMessage
 			CallID     string `json:"call_id"`
 		}
 	}
@@ -38,8 +39,8 @@ func (responsesWire) check(body []byte) error {
 	for _, item := range r.Input {
 		switch item.Type {
 		case "", "message":
-			if item.Content == "" || item.Content == nil {
-				return errors.New("an input message is empty")
+			if full, err := parts(item.Content); err != nil || !full {
+				return fmt.Errorf("an input message is empty, or %v", err)
 			}
 		case "function_call":
 			if item.CallID == "" || len(item.CallID) > 64 || used[item.CallID] || !plain(item.Name) {
@@ -49,6 +50,9 @@ func (responsesWire) check(body []byte) error {
 		case "function_call_output":
 			if !open[item.CallID] {
 				return fmt.Errorf("no tool call found for function call output with call_id %s", item.CallID)
+			}
+			if full, err := parts(item.Output); err != nil || !full {
+				return fmt.Errorf("the output of %s is empty, or %v", item.CallID, err)
 			}
 			delete(open, item.CallID)
 		}

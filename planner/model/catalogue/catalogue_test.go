@@ -69,7 +69,7 @@ func TestLookup(t *testing.T) {
 		"openai-chat/gpt-5.1":                  gpt,
 		"openai/gpt-5.1-2025-11-13":            gpt,
 		"openai/gpt-5.5":                       {ContextWindow: 1_050_000, MaxOutput: 128_000, Input: 5, CachedInput: 0.5, Output: 30},
-		"openrouter/deepseek/deepseek-v3.2":     {ContextWindow: 163_840, MaxOutput: 32_768, Input: 0.269, CachedInput: 0.1345, Output: 0.4, TextOnly: true},
+		"openrouter/deepseek/deepseek-v3.2":    {ContextWindow: 163_840, MaxOutput: 32_768, Input: 0.269, CachedInput: 0.1345, Output: 0.4, TextOnly: true},
 		"openai/gpt-5.":                        {},
 		"anthropic/gpt-5.1":                    {},
 		"anthropic/claude-sonnet":              {},

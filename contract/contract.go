@@ -41,4 +41,7 @@ const (
 	Restore    = "restore"
 	Apply      = "apply"
 	Discard    = "discard"
+
+	ListMCPTools = "list_mcp_tools"
+	CallMCPTool  = "call_mcp_tool"
 )

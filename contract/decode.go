@@ -35,6 +35,9 @@ var actions = map[string]spec{
 	Restore:    {args: &v1.RestoreArgs{}},
 	Apply:      {args: &v1.ApplyArgs{}},
 	Discard:    {args: &v1.DiscardArgs{}},
+
+	ListMCPTools: {args: &v1.ListMcpToolsArgs{}},
+	CallMCPTool:  {args: &v1.CallMcpToolArgs{}, required: []string{"server", "tool"}},
 }
 
 // Actions is the names of all actions, sorted.
@@ -124,6 +127,12 @@ func fieldNames(md protoreflect.MessageDescriptor) string {
 
 func setField(msg protoreflect.Message, fd protoreflect.FieldDescriptor, value *structpb.Value) *Error {
 	switch {
+	case fd.Message() != nil && fd.Message().FullName() == "google.protobuf.Struct":
+		object, ok := value.GetKind().(*structpb.Value_StructValue)
+		if !ok {
+			return wrongType("an object", value)
+		}
+		msg.Set(fd, protoreflect.ValueOfMessage(object.StructValue.ProtoReflect()))
 	case fd.IsMap():
 		fields, ok := value.GetKind().(*structpb.Value_StructValue)
 		if !ok {

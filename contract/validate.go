@@ -96,6 +96,10 @@ func checkText(args proto.Message) error {
 		if (a.Path == "") == (a.Artifact == "") {
 			return Errorf(v1.Error_invalid, "give a path or an artifact, one of them").WithField("args.path")
 		}
+	case *v1.CallMcpToolArgs:
+		if a.TimeoutS > MaxTimeout {
+			return Errorf(v1.Error_invalid, "%d s is over the limit of %d", a.TimeoutS, MaxTimeout).WithField("args.timeout_s")
+		}
 	case *v1.RestoreArgs:
 		if a.ToStep != "" && a.All || a.Redo && (a.All || a.ToStep != "") {
 			return Errorf(v1.Error_invalid, "to_step, all and redo exclude one another").WithField("args")

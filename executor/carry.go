@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 
@@ -9,6 +10,7 @@ import (
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
 	"harness/executor/audit"
+	"harness/executor/mcp"
 	"harness/executor/policy"
 )
 
@@ -31,6 +33,9 @@ func summary(step *v1.Step) string {
 		return f["cmd"].GetStringValue()
 	case contract.ApplyPatch:
 		return f["patch"].GetStringValue()
+	case contract.CallMCPTool:
+		args, _ := f["arguments"].MarshalJSON()
+		return fmt.Sprintf("%s %.2000s", mcp.Name(f["server"].GetStringValue(), f["tool"].GetStringValue()), args)
 	}
 	return step.Action + " " + f["path"].GetStringValue()
 }

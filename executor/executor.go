@@ -22,6 +22,7 @@ import (
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
+	"harness/executor/mcp"
 	"harness/executor/policy"
 )
 
@@ -40,8 +41,9 @@ type Config struct {
 	ApprovalTTL time.Duration
 	// Approvers are the public keys of those who may answer from other machines.
 	Approvers     []string
-	SignedAnswers bool   // no answer counts that is not signed by one of them
-	OnHeld        func() // called before it is said that a step is held
+	SignedAnswers bool         // no answer counts that is not signed by one of them
+	Servers       []mcp.Server // that list_mcp_tools and call_mcp_tool may start
+	OnHeld        func()       // called before it is said that a step is held
 }
 
 // Executor runs the sessions of one workspace.

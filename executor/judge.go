@@ -10,6 +10,7 @@ import (
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
 	"harness/executor/action"
+	"harness/executor/mcp"
 	"harness/executor/policy"
 	"harness/executor/workspace"
 )
@@ -50,6 +51,10 @@ func (s *session) judge(step *v1.Step, args proto.Message) policy.Verdict {
 			return policy.Verdict{Decision: &v1.Decision{Verdict: v1.Decision_deny, Rule: "safety.writes", Source: "step", Reason: "the step allows no writes"}}
 		}
 		return control
+	case *v1.CallMcpToolArgs:
+		req.Action = mcp.Name(a.Server, a.Tool)
+	case *v1.ListMcpToolsArgs:
+		return control // each server and tool is judged by itself
 	case *v1.DiffArgs, *v1.CancelStepArgs, *v1.WriteStdinArgs:
 		return control
 	}

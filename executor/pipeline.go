@@ -106,6 +106,10 @@ func (s *session) act(ctx context.Context, l *live, args proto.Message, tx *work
 		return s.restore(a, r)
 	case *v1.DiscardArgs:
 		return s.discard(l.step, a, r)
+	case *v1.ListMcpToolsArgs:
+		return s.listTools(ctx, r)
+	case *v1.CallMcpToolArgs:
+		return s.callTool(ctx, a, r)
 	case *v1.ApplyArgs:
 		r.Status = v1.Status_ok
 		return nil

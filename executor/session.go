@@ -3,8 +3,10 @@ package executor
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -39,7 +41,8 @@ type session struct {
 	granted     map[string]bool   // digests of actions approved for this session
 	seen        map[string]string // path → digest that the planner last saw
 	live        map[string]*live
-	eventsDirty chan struct{} // closed and renewed at each event
+	servers     map[string]*server // MCP, by name
+	eventsDirty chan struct{}      // closed and renewed at each event
 }
 
 func (x *Executor) open(ctx context.Context, id string, req *v1.OpenRequest, p *policy.Policy) (_ *session, err error) {
@@ -48,7 +51,10 @@ func (x *Executor) open(ctx context.Context, id string, req *v1.OpenRequest, p *
 		return nil, contract.Errorf(v1.Error_unavailable, "the executor's state: %v", err)
 	}
 	s := &session{id: id, x: x, policy: p, granted: map[string]bool{}, seen: map[string]string{},
-		live: map[string]*live{}, eventsDirty: make(chan struct{})}
+		live: map[string]*live{}, servers: map[string]*server{}, eventsDirty: make(chan struct{})}
+	for _, c := range x.cfg.Servers {
+		s.servers[c.Name] = &server{conf: c}
+	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -152,6 +158,7 @@ func (s *session) recover() error {
 func (s *session) describe() *v1.OpenResponse {
 	r := &v1.OpenResponse{SessionId: s.id, Workspace: s.x.cfg.Workspace, Rung: "none", Executor: Version,
 		Actions: contract.Actions(), Policy: s.policy.Sources(), LastSeq: s.journal.LastSeq(), Staged: s.ws.Staged()}
+	r.McpServers = slices.Sorted(maps.Keys(s.servers))
 	if s.sandbox == nil {
 		r.Capabilities = sandbox.Unavailable(s.sandboxErr)
 		return r

@@ -43,6 +43,7 @@ type Config struct {
 	FromSeq   uint64          // the first event of the session that this run may cause
 	Small     model.Model     // makes summaries; nil: Model does
 	Fallback  model.Model     // goes on where Model is out; may be nil
+	Servers   []string        // MCP servers of the executor, as Open names them
 	Steer     <-chan string   // messages typed while it works
 	Interrupt <-chan struct{} // ends what is going on now, not the run
 }
@@ -69,6 +70,7 @@ type run struct {
 	view        *view.View
 	system      string
 	tools       []model.Tool
+	mcp         map[string]*v1.McpTool // those of them that are of MCP servers
 	spent       budget.Spent
 	warned      map[budget.Reason]bool
 	changed     bool // since the last green check
@@ -152,6 +154,9 @@ func (r *run) loop() error {
 // start gives the model the task, in a new session, or what the log holds and the new message.
 func (r *run) start() error {
 	if err := r.find(); err != nil {
+		return err
+	}
+	if err := r.serverTools(); err != nil {
 		return err
 	}
 	r.view = view.New(r.Model.Info().ContextWindow, len(r.system)+sizeOf(r.tools))

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"harness/executor"
+	"harness/executor/mcp"
 	"harness/executor/policy"
 	"harness/transport/socket"
 )
@@ -77,8 +78,12 @@ func (c *executorCmd) Run() error {
 	defer stop()
 	var answers answerDoor
 	defer answers.close()
+	servers, err := mcp.Load(filepath.Join(configDir(), "mcp.json"))
+	if err != nil {
+		return &exit{52, err}
+	}
 	x, err := executor.New(executor.Config{Workspace: dir, State: executorDir(), Sandbox: c.Sandbox, Policy: c.options(dir), Hide: []string{stateDir(), configDir()},
-		Approvers: approvers(), SignedAnswers: c.Signed, OnHeld: func() { answers.open(ctx) }})
+		Servers: servers, Approvers: approvers(), SignedAnswers: c.Signed, OnHeld: func() { answers.open(ctx) }})
 	if err != nil {
 		return &exit{52, err}
 	}

@@ -17,6 +17,10 @@ const asProgram = "HARNESS_TEST_AS_PROGRAM"
 // The test binary is the program, its executor, and its hands.
 func TestMain(m *testing.M) {
 	sandbox.HandsMain()
+	if len(os.Args) > 1 && os.Args[1] == asServer {
+		serveMCP()
+		return
+	}
 	if os.Getenv(asProgram) != "" || len(os.Args) > 1 && os.Args[1] == "executor" {
 		os.Exit(run(os.Args[1:]))
 	}
@@ -26,7 +30,7 @@ func TestMain(m *testing.M) {
 func TestCommandLine(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "server": server},
 		Setup: func(e *testscript.Env) error {
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("HOME", home)

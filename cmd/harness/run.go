@@ -278,7 +278,7 @@ func (t *seat) run(ctx context.Context, cancel func(), task string, steer <-chan
 	images := t.images
 	t.images = nil
 	return planner.Run(ctx, planner.Config{Executor: t.x, Model: t.m, Fallback: t.c.second, Small: t.c.third, Session: t.s, Surface: t.surface, Workspace: t.opened.Workspace,
-		Task: task, Images: images, Limits: t.limits, Check: t.check, Safety: t.safety, Notes: userNotes(), Above: above(t.dir), Outside: noteFile, System: t.c.system, FromSeq: t.opened.LastSeq + 1, Steer: steer, Interrupt: interrupt})
+		Task: task, Images: images, Limits: t.limits, Check: t.check, Safety: t.safety, Notes: userNotes(), Above: above(t.dir), Outside: noteFile, System: t.c.system, FromSeq: t.opened.LastSeq + 1, Servers: t.opened.McpServers, Steer: steer, Interrupt: interrupt})
 }
 
 func (c *runCmd) session(store *session.Store, dir, task, model string) (*session.Session, error) {

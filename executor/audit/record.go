@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"harness/contract"
 	v1 "harness/contract/harness/v1"
 	"harness/executor/redact"
 )
@@ -119,7 +120,13 @@ func args(step *v1.Step) map[string]any {
 		switch v := v.(type) {
 		case string:
 			m[k] = cut(v)
-		case map[string]any: // the environment: names are enough
+		case map[string]any:
+			if step.Action == contract.CallMCPTool {
+				text, _ := json.Marshal(v)
+				m[k] = cut(string(text))
+				continue
+			}
+			// the environment: names are enough
 			m[k] = slices.Sorted(maps.Keys(v))
 		}
 	}

@@ -87,8 +87,6 @@ func (x *Imported) claudeRule(file string, data []byte, text string, list verdic
 	switch {
 	case err != nil:
 		return strings.TrimPrefix(err.Error(), fmt.Sprintf("the rule %q: ", text))
-	case strings.HasPrefix(r.tool, "mcp__") && strings.Count(r.tool, "__") < 2:
-		return "a rule names one tool of a server, as mcp__server__tool"
 	case r.tool == "Bash" && !r.any && r.words == nil && strings.ContainsAny(r.spec, "*"):
 		return "a * stands only at the end of a command"
 	case r.tool == "Bash" && r.any && list == allow:

@@ -82,14 +82,7 @@ func (policy *Policy) Judge(q Request) Verdict {
 			f = builtin(deny, "only reads are allowed now", "")
 		}
 	default:
-		for i := range p.rules {
-			if p.rules[i].tool == q.Action {
-				f = worse(f, found(&p.rules[i], ""))
-			}
-		}
-		if f.list == none {
-			f = builtin(ask, "no rule names this action", "")
-		}
+		f, save = p.mcp(q)
 	}
 	d := &v1.Decision{Verdict: v1.Decision_Verdict(f.list), Rule: f.rule, Source: f.source, Reason: f.reason, Part: f.part}
 	if f.list != ask {

@@ -9,6 +9,8 @@
 //	Edit(/src/**)        /x from the workspace root, x from the working folder
 //	WebFetch(domain:example.com)  hosts that commands may reach; *.example.com
 //	                     is all names below
+//	mcp__server__tool    a tool of an MCP server; mcp__server and mcp__server__*
+//	                     are all of them
 //
 // The strictest rule that matches wins, wherever it stands; no tier can loosen
 // another's ask or deny, and what is built in (built-in rules, protected files,

@@ -38,7 +38,7 @@ type rule struct {
 	here             []string // built-in: a pattern of files that are run on this machine, by segments
 }
 
-var ruleForm = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*)(?s:\((.*)\))?$`)
+var ruleForm = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*(?:__\*)?)(?s:\((.*)\))?$`)
 
 // sameTool maps the names that users know to the ones that are judged.
 var sameTool = map[string]string{
@@ -60,7 +60,7 @@ func parseRule(text string, list verdict) (rule, error) {
 	r := rule{text: strings.TrimSpace(text), list: list, tool: sameTool[m[1]], spec: m[2]}
 	if r.tool == "" {
 		if strings.HasPrefix(m[1], "mcp__") {
-			r.tool, r.any = m[1], true
+			r.tool, r.any = strings.TrimSuffix(m[1], "__*"), true
 			return r, nil
 		}
 		for known := range sameTool {

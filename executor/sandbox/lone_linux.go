@@ -128,6 +128,9 @@ func (l *lone) run(ctx context.Context, c Command) (*Exit, error) {
 	if c.Stdin != nil {
 		cmd.Stdin = c.Stdin
 	}
+	if c.Errors != nil {
+		cmd.Stderr = c.Errors
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	theirs.Close()
@@ -159,6 +162,7 @@ func (l *lone) run(ctx context.Context, c Command) (*Exit, error) {
 func (l *lone) step(c Command) hands.Step {
 	s := stepOf(c)
 	s.Env = l.environment(s.Env)
+	s.Errors = c.Errors != nil
 	s.Lower, s.Upper, s.Work, s.Hide, s.Gate = nil, "", "", nil, true
 	return s
 }

@@ -45,6 +45,9 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
 	if c.Stdin != nil {
 		files = append(files, c.Stdin)
 	}
+	if c.Errors != nil {
+		files = append(files, c.Errors)
+	}
 	conn, err := s.send(files...)
 	if err != nil {
 		return nil, err
@@ -52,6 +55,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (*Exit, error) {
 	defer conn.Close()
 	step := stepOf(c)
 	step.Gate = keeper != nil
+	step.Errors = c.Errors != nil
 	step.Network = c.Network != nil && s.has("network_proxy")
 	if err := json.NewEncoder(conn).Encode(step); err != nil {
 		return nil, s.lost(err)

@@ -54,6 +54,7 @@ type Command struct {
 	Upper, Work string   // overlay folders for its changes; "" makes the workspace read-only
 	Limits      Limits
 	Output      *os.File // the write end of a pipe, for stdout and stderr
+	Errors      *os.File // another one, for stderr alone; nil: it goes to Output
 	Stdin       *os.File // nil is empty
 	Timeout     time.Duration
 	Hide        []string  // files and folders, without links, that it may not read, inside the workspace too

@@ -392,7 +392,7 @@ func (x Error_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Kind.Descriptor instead.
 func (Error_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{20, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23, 0}
 }
 
 type Change_Kind int32
@@ -444,7 +444,7 @@ func (x Change_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Change_Kind.Descriptor instead.
 func (Change_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27, 0}
 }
 
 type Change_Type int32
@@ -496,7 +496,7 @@ func (x Change_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Change_Type.Descriptor instead.
 func (Change_Type) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24, 1}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27, 1}
 }
 
 type Decision_Verdict int32
@@ -548,7 +548,7 @@ func (x Decision_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Decision_Verdict.Descriptor instead.
 func (Decision_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33, 0}
 }
 
 type DecideRequest_Answer int32
@@ -597,7 +597,7 @@ func (x DecideRequest_Answer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Answer.Descriptor instead.
 func (DecideRequest_Answer) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{46, 0}
 }
 
 type DecideRequest_Scope int32
@@ -646,7 +646,7 @@ func (x DecideRequest_Scope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Scope.Descriptor instead.
 func (DecideRequest_Scope) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43, 1}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{46, 1}
 }
 
 // Step is one typed action.
@@ -1664,6 +1664,113 @@ func (x *ApplyArgs) GetForce() bool {
 	return false
 }
 
+// ListMcpToolsArgs: the tools of the MCP servers that the executor is configured
+// with, each server started where it does not run yet. What the policy denies is left out.
+type ListMcpToolsArgs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListMcpToolsArgs) Reset() {
+	*x = ListMcpToolsArgs{}
+	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListMcpToolsArgs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListMcpToolsArgs) ProtoMessage() {}
+
+func (x *ListMcpToolsArgs) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListMcpToolsArgs.ProtoReflect.Descriptor instead.
+func (*ListMcpToolsArgs) Descriptor() ([]byte, []int) {
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{15}
+}
+
+// CallMcpToolArgs calls a tool of an MCP server. It is judged as mcp__SERVER__TOOL.
+type CallMcpToolArgs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Server        string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Tool          string                 `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
+	Arguments     *structpb.Struct       `protobuf:"bytes,3,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	TimeoutS      uint32                 `protobuf:"varint,4,opt,name=timeout_s,proto3" json:"timeout_s,omitempty"` // 0: the executor's default
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallMcpToolArgs) Reset() {
+	*x = CallMcpToolArgs{}
+	mi := &file_harness_v1_harness_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallMcpToolArgs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallMcpToolArgs) ProtoMessage() {}
+
+func (x *CallMcpToolArgs) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_v1_harness_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallMcpToolArgs.ProtoReflect.Descriptor instead.
+func (*CallMcpToolArgs) Descriptor() ([]byte, []int) {
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *CallMcpToolArgs) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *CallMcpToolArgs) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *CallMcpToolArgs) GetArguments() *structpb.Struct {
+	if x != nil {
+		return x.Arguments
+	}
+	return nil
+}
+
+func (x *CallMcpToolArgs) GetTimeoutS() uint32 {
+	if x != nil {
+		return x.TimeoutS
+	}
+	return 0
+}
+
 // DiscardArgs drops what a staged session holds.
 type DiscardArgs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1674,7 +1781,7 @@ type DiscardArgs struct {
 
 func (x *DiscardArgs) Reset() {
 	*x = DiscardArgs{}
-	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	mi := &file_harness_v1_harness_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1793,7 @@ func (x *DiscardArgs) String() string {
 func (*DiscardArgs) ProtoMessage() {}
 
 func (x *DiscardArgs) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	mi := &file_harness_v1_harness_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1806,7 @@ func (x *DiscardArgs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiscardArgs.ProtoReflect.Descriptor instead.
 func (*DiscardArgs) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{15}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DiscardArgs) GetPaths() []string {
@@ -1734,15 +1841,16 @@ type StepResult struct {
 	ExecsTotal       uint32                 `protobuf:"varint,21,opt,name=execs_total,proto3" json:"execs_total,omitempty"`
 	Connections      []*Connection          `protobuf:"bytes,22,rep,name=connections,proto3" json:"connections,omitempty"` // connections that the step made, or was refused; may be cut to the first 200
 	ConnectionsTotal uint32                 `protobuf:"varint,23,opt,name=connections_total,proto3" json:"connections_total,omitempty"`
-	Tests            []*TestReport          `protobuf:"bytes,24,rep,name=tests,proto3" json:"tests,omitempty"` // reports of tests among the artifacts and in the output
-	Image            *Image                 `protobuf:"bytes,25,opt,name=image,proto3" json:"image,omitempty"` // read_file of an image
+	Tests            []*TestReport          `protobuf:"bytes,24,rep,name=tests,proto3" json:"tests,omitempty"`         // reports of tests among the artifacts and in the output
+	Image            *Image                 `protobuf:"bytes,25,opt,name=image,proto3" json:"image,omitempty"`         // read_file of an image, or the first that an MCP tool gave
+	McpTools         []*McpTool             `protobuf:"bytes,26,rep,name=mcp_tools,proto3" json:"mcp_tools,omitempty"` // list_mcp_tools
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *StepResult) Reset() {
 	*x = StepResult{}
-	mi := &file_harness_v1_harness_proto_msgTypes[16]
+	mi := &file_harness_v1_harness_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +1862,7 @@ func (x *StepResult) String() string {
 func (*StepResult) ProtoMessage() {}
 
 func (x *StepResult) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[16]
+	mi := &file_harness_v1_harness_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +1875,7 @@ func (x *StepResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepResult.ProtoReflect.Descriptor instead.
 func (*StepResult) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{16}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StepResult) GetStepId() string {
@@ -1945,6 +2053,91 @@ func (x *StepResult) GetImage() *Image {
 	return nil
 }
 
+func (x *StepResult) GetMcpTools() []*McpTool {
+	if x != nil {
+		return x.McpTools
+	}
+	return nil
+}
+
+// McpTool is a tool as its server describes it: data, made harmless and cut, not
+// instructions.
+type McpTool struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Server        string                 `protobuf:"bytes,1,opt,name=server,proto3" json:"server,omitempty"`
+	Tool          string                 `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"` // mcp__SERVER__TOOL, as rules name it
+	Description   string                 `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
+	InputSchema   *structpb.Struct       `protobuf:"bytes,5,opt,name=input_schema,proto3" json:"input_schema,omitempty"` // JSON Schema
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *McpTool) Reset() {
+	*x = McpTool{}
+	mi := &file_harness_v1_harness_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *McpTool) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*McpTool) ProtoMessage() {}
+
+func (x *McpTool) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_v1_harness_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use McpTool.ProtoReflect.Descriptor instead.
+func (*McpTool) Descriptor() ([]byte, []int) {
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *McpTool) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
+}
+
+func (x *McpTool) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *McpTool) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *McpTool) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *McpTool) GetInputSchema() *structpb.Struct {
+	if x != nil {
+		return x.InputSchema
+	}
+	return nil
+}
+
 // Image is an image file as a model is shown it: at most 1568 pixels a side and
 // 640 KiB, scaled down where the file has more.
 type Image struct {
@@ -1959,7 +2152,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_harness_v1_harness_proto_msgTypes[17]
+	mi := &file_harness_v1_harness_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +2164,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[17]
+	mi := &file_harness_v1_harness_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +2177,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{17}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Image) GetMediaType() string {
@@ -2032,7 +2225,7 @@ type Exec struct {
 
 func (x *Exec) Reset() {
 	*x = Exec{}
-	mi := &file_harness_v1_harness_proto_msgTypes[18]
+	mi := &file_harness_v1_harness_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2237,7 @@ func (x *Exec) String() string {
 func (*Exec) ProtoMessage() {}
 
 func (x *Exec) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[18]
+	mi := &file_harness_v1_harness_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2250,7 @@ func (x *Exec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exec.ProtoReflect.Descriptor instead.
 func (*Exec) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{18}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Exec) GetProgram() string {
@@ -2133,7 +2326,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_harness_v1_harness_proto_msgTypes[19]
+	mi := &file_harness_v1_harness_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2145,7 +2338,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[19]
+	mi := &file_harness_v1_harness_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2158,7 +2351,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Connection) GetHost() string {
@@ -2229,7 +2422,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_harness_v1_harness_proto_msgTypes[20]
+	mi := &file_harness_v1_harness_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +2434,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[20]
+	mi := &file_harness_v1_harness_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +2447,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{20}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Error) GetKind() Error_Kind {
@@ -2299,7 +2492,7 @@ type Output struct {
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_harness_v1_harness_proto_msgTypes[21]
+	mi := &file_harness_v1_harness_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2504,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[21]
+	mi := &file_harness_v1_harness_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2517,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Output) GetText() string {
@@ -2370,7 +2563,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_harness_v1_harness_proto_msgTypes[22]
+	mi := &file_harness_v1_harness_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2382,7 +2575,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[22]
+	mi := &file_harness_v1_harness_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2395,7 +2588,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{22}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FileInfo) GetPath() string {
@@ -2458,7 +2651,7 @@ type ChangeSet struct {
 
 func (x *ChangeSet) Reset() {
 	*x = ChangeSet{}
-	mi := &file_harness_v1_harness_proto_msgTypes[23]
+	mi := &file_harness_v1_harness_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2470,7 +2663,7 @@ func (x *ChangeSet) String() string {
 func (*ChangeSet) ProtoMessage() {}
 
 func (x *ChangeSet) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[23]
+	mi := &file_harness_v1_harness_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2483,7 +2676,7 @@ func (x *ChangeSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeSet.ProtoReflect.Descriptor instead.
 func (*ChangeSet) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ChangeSet) GetChanges() []*Change {
@@ -2523,7 +2716,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_harness_v1_harness_proto_msgTypes[24]
+	mi := &file_harness_v1_harness_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2535,7 +2728,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[24]
+	mi := &file_harness_v1_harness_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2548,7 +2741,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Change) GetKind() Change_Kind {
@@ -2618,7 +2811,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	mi := &file_harness_v1_harness_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2630,7 +2823,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	mi := &file_harness_v1_harness_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2643,7 +2836,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Conflict) GetPath() string {
@@ -2683,7 +2876,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	mi := &file_harness_v1_harness_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2888,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	mi := &file_harness_v1_harness_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +2901,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{26}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TestReport) GetName() string {
@@ -2770,7 +2963,7 @@ type TestFailure struct {
 
 func (x *TestFailure) Reset() {
 	*x = TestFailure{}
-	mi := &file_harness_v1_harness_proto_msgTypes[27]
+	mi := &file_harness_v1_harness_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2975,7 @@ func (x *TestFailure) String() string {
 func (*TestFailure) ProtoMessage() {}
 
 func (x *TestFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[27]
+	mi := &file_harness_v1_harness_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +2988,7 @@ func (x *TestFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestFailure.ProtoReflect.Descriptor instead.
 func (*TestFailure) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TestFailure) GetName() string {
@@ -2824,7 +3017,7 @@ type Artifact struct {
 
 func (x *Artifact) Reset() {
 	*x = Artifact{}
-	mi := &file_harness_v1_harness_proto_msgTypes[28]
+	mi := &file_harness_v1_harness_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2836,7 +3029,7 @@ func (x *Artifact) String() string {
 func (*Artifact) ProtoMessage() {}
 
 func (x *Artifact) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[28]
+	mi := &file_harness_v1_harness_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2849,7 +3042,7 @@ func (x *Artifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
 func (*Artifact) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Artifact) GetName() string {
@@ -2891,7 +3084,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_harness_v1_harness_proto_msgTypes[29]
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2903,7 +3096,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[29]
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2916,7 +3109,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Usage) GetWallMs() float64 {
@@ -2954,7 +3147,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_harness_v1_harness_proto_msgTypes[30]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2966,7 +3159,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[30]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2979,7 +3172,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Decision) GetVerdict() Decision_Verdict {
@@ -3038,7 +3231,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_harness_v1_harness_proto_msgTypes[31]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3243,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[31]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3063,7 +3256,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{31}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Approval) GetApprovalId() string {
@@ -3171,7 +3364,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3183,7 +3376,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3196,7 +3389,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -3339,7 +3532,7 @@ type NeedsInput struct {
 
 func (x *NeedsInput) Reset() {
 	*x = NeedsInput{}
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3351,7 +3544,7 @@ func (x *NeedsInput) String() string {
 func (*NeedsInput) ProtoMessage() {}
 
 func (x *NeedsInput) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3364,7 +3557,7 @@ func (x *NeedsInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeedsInput.ProtoReflect.Descriptor instead.
 func (*NeedsInput) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NeedsInput) GetPrompt() string {
@@ -3384,7 +3577,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3396,7 +3589,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3409,7 +3602,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *StepStarted) GetAction() string {
@@ -3436,7 +3629,7 @@ type OutputChunk struct {
 
 func (x *OutputChunk) Reset() {
 	*x = OutputChunk{}
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3448,7 +3641,7 @@ func (x *OutputChunk) String() string {
 func (*OutputChunk) ProtoMessage() {}
 
 func (x *OutputChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3461,7 +3654,7 @@ func (x *OutputChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputChunk.ProtoReflect.Descriptor instead.
 func (*OutputChunk) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *OutputChunk) GetOffset() uint64 {
@@ -3489,7 +3682,7 @@ type Capability struct {
 
 func (x *Capability) Reset() {
 	*x = Capability{}
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +3694,7 @@ func (x *Capability) String() string {
 func (*Capability) ProtoMessage() {}
 
 func (x *Capability) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +3707,7 @@ func (x *Capability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capability.ProtoReflect.Descriptor instead.
 func (*Capability) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Capability) GetName() string {
@@ -3555,7 +3748,7 @@ type OpenRequest struct {
 
 func (x *OpenRequest) Reset() {
 	*x = OpenRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3567,7 +3760,7 @@ func (x *OpenRequest) String() string {
 func (*OpenRequest) ProtoMessage() {}
 
 func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3580,7 +3773,7 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
 func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *OpenRequest) GetSessionId() string {
@@ -3658,13 +3851,14 @@ type OpenResponse struct {
 	Policy        []string               `protobuf:"bytes,8,rep,name=policy,proto3" json:"policy,omitempty"` // one line a source of rules
 	LastSeq       uint64                 `protobuf:"varint,9,opt,name=last_seq,proto3" json:"last_seq,omitempty"`
 	Staged        bool                   `protobuf:"varint,10,opt,name=staged,proto3" json:"staged,omitempty"`
+	McpServers    []string               `protobuf:"bytes,11,rep,name=mcp_servers,proto3" json:"mcp_servers,omitempty"` // names of those configured; list_mcp_tools starts them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3676,7 +3870,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3689,7 +3883,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *OpenResponse) GetSessionId() string {
@@ -3762,6 +3956,13 @@ func (x *OpenResponse) GetStaged() bool {
 	return false
 }
 
+func (x *OpenResponse) GetMcpServers() []string {
+	if x != nil {
+		return x.McpServers
+	}
+	return nil
+}
+
 type SubmitRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          *Step                  `protobuf:"bytes,1,opt,name=step,proto3" json:"step,omitempty"`
@@ -3771,7 +3972,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[39]
+	mi := &file_harness_v1_harness_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3783,7 +3984,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[39]
+	mi := &file_harness_v1_harness_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3796,7 +3997,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SubmitRequest) GetStep() *Step {
@@ -3815,7 +4016,7 @@ type SubmitResponse struct {
 
 func (x *SubmitResponse) Reset() {
 	*x = SubmitResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[40]
+	mi := &file_harness_v1_harness_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3827,7 +4028,7 @@ func (x *SubmitResponse) String() string {
 func (*SubmitResponse) ProtoMessage() {}
 
 func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[40]
+	mi := &file_harness_v1_harness_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3840,7 +4041,7 @@ func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResponse.ProtoReflect.Descriptor instead.
 func (*SubmitResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SubmitResponse) GetResult() *StepResult {
@@ -3861,7 +4062,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[41]
+	mi := &file_harness_v1_harness_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3873,7 +4074,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[41]
+	mi := &file_harness_v1_harness_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3886,7 +4087,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -3919,7 +4120,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[42]
+	mi := &file_harness_v1_harness_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3931,7 +4132,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[42]
+	mi := &file_harness_v1_harness_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3944,7 +4145,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WatchResponse) GetEvent() *Event {
@@ -3972,7 +4173,7 @@ type DecideRequest struct {
 
 func (x *DecideRequest) Reset() {
 	*x = DecideRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[43]
+	mi := &file_harness_v1_harness_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3984,7 +4185,7 @@ func (x *DecideRequest) String() string {
 func (*DecideRequest) ProtoMessage() {}
 
 func (x *DecideRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[43]
+	mi := &file_harness_v1_harness_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3997,7 +4198,7 @@ func (x *DecideRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideRequest.ProtoReflect.Descriptor instead.
 func (*DecideRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DecideRequest) GetSessionId() string {
@@ -4080,7 +4281,7 @@ type DecideResponse struct {
 
 func (x *DecideResponse) Reset() {
 	*x = DecideResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[44]
+	mi := &file_harness_v1_harness_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4092,7 +4293,7 @@ func (x *DecideResponse) String() string {
 func (*DecideResponse) ProtoMessage() {}
 
 func (x *DecideResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[44]
+	mi := &file_harness_v1_harness_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4105,7 +4306,7 @@ func (x *DecideResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideResponse.ProtoReflect.Descriptor instead.
 func (*DecideResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{44}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DecideResponse) GetAccepted() bool {
@@ -4131,7 +4332,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[45]
+	mi := &file_harness_v1_harness_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4143,7 +4344,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[45]
+	mi := &file_harness_v1_harness_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4156,7 +4357,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{45}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CloseRequest) GetSessionId() string {
@@ -4174,7 +4375,7 @@ type CloseResponse struct {
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[46]
+	mi := &file_harness_v1_harness_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4186,7 +4387,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[46]
+	mi := &file_harness_v1_harness_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4199,7 +4400,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{46}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{49}
 }
 
 var File_harness_v1_harness_proto protoreflect.FileDescriptor
@@ -4307,9 +4508,15 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\tApplyArgs\x12\x14\n" +
 	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x14\n" +
 	"\x05hunks\x18\x02 \x03(\rR\x05hunks\x12\x14\n" +
-	"\x05force\x18\x03 \x01(\bR\x05force\"#\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\"\x12\n" +
+	"\x10ListMcpToolsArgs\"\x92\x01\n" +
+	"\x0fCallMcpToolArgs\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12\x12\n" +
+	"\x04tool\x18\x02 \x01(\tR\x04tool\x125\n" +
+	"\targuments\x18\x03 \x01(\v2\x17.google.protobuf.StructR\targuments\x12\x1c\n" +
+	"\ttimeout_s\x18\x04 \x01(\rR\ttimeout_s\"#\n" +
 	"\vDiscardArgs\x12\x14\n" +
-	"\x05paths\x18\x01 \x03(\tR\x05paths\"\xcb\a\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\"\xfe\a\n" +
 	"\n" +
 	"StepResult\x12\x18\n" +
 	"\astep_id\x18\x01 \x01(\tR\astep_id\x12\x1e\n" +
@@ -4341,9 +4548,16 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\vconnections\x18\x16 \x03(\v2\x16.harness.v1.ConnectionR\vconnections\x12,\n" +
 	"\x11connections_total\x18\x17 \x01(\rR\x11connections_total\x12,\n" +
 	"\x05tests\x18\x18 \x03(\v2\x16.harness.v1.TestReportR\x05tests\x12'\n" +
-	"\x05image\x18\x19 \x01(\v2\x11.harness.v1.ImageR\x05imageB\f\n" +
+	"\x05image\x18\x19 \x01(\v2\x11.harness.v1.ImageR\x05image\x121\n" +
+	"\tmcp_tools\x18\x1a \x03(\v2\x13.harness.v1.McpToolR\tmcp_toolsB\f\n" +
 	"\n" +
-	"_exit_code\"i\n" +
+	"_exit_code\"\xa8\x01\n" +
+	"\aMcpTool\x12\x16\n" +
+	"\x06server\x18\x01 \x01(\tR\x06server\x12\x12\n" +
+	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x04 \x01(\tR\vdescription\x12;\n" +
+	"\finput_schema\x18\x05 \x01(\v2\x17.google.protobuf.StructR\finput_schema\"i\n" +
 	"\x05Image\x12\x1e\n" +
 	"\n" +
 	"media_type\x18\x01 \x01(\tR\n" +
@@ -4536,7 +4750,7 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\aplanner\x18\x06 \x01(\tR\aplanner\x12\x16\n" +
 	"\x06staged\x18\a \x01(\bR\x06staged\x12\x18\n" +
 	"\afork_of\x18\b \x01(\tR\afork_of\x12\"\n" +
-	"\ffork_without\x18\t \x03(\tR\ffork_without\"\xc4\x02\n" +
+	"\ffork_without\x18\t \x03(\tR\ffork_without\"\xe6\x02\n" +
 	"\fOpenResponse\x12\x1e\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\n" +
@@ -4550,7 +4764,8 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x06policy\x18\b \x03(\tR\x06policy\x12\x1a\n" +
 	"\blast_seq\x18\t \x01(\x04R\blast_seq\x12\x16\n" +
 	"\x06staged\x18\n" +
-	" \x01(\bR\x06staged\"5\n" +
+	" \x01(\bR\x06staged\x12 \n" +
+	"\vmcp_servers\x18\v \x03(\tR\vmcp_servers\"5\n" +
 	"\rSubmitRequest\x12$\n" +
 	"\x04step\x18\x01 \x01(\v2\x10.harness.v1.StepR\x04step\"@\n" +
 	"\x0eSubmitResponse\x12.\n" +
@@ -4630,7 +4845,7 @@ func file_harness_v1_harness_proto_rawDescGZIP() []byte {
 }
 
 var file_harness_v1_harness_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_harness_v1_harness_proto_goTypes = []any{
 	(Status)(0),                   // 0: harness.v1.Status
 	(Step_Mode)(0),                // 1: harness.v1.Step.Mode
@@ -4658,110 +4873,116 @@ var file_harness_v1_harness_proto_goTypes = []any{
 	(*DiffArgs)(nil),              // 23: harness.v1.DiffArgs
 	(*RestoreArgs)(nil),           // 24: harness.v1.RestoreArgs
 	(*ApplyArgs)(nil),             // 25: harness.v1.ApplyArgs
-	(*DiscardArgs)(nil),           // 26: harness.v1.DiscardArgs
-	(*StepResult)(nil),            // 27: harness.v1.StepResult
-	(*Image)(nil),                 // 28: harness.v1.Image
-	(*Exec)(nil),                  // 29: harness.v1.Exec
-	(*Connection)(nil),            // 30: harness.v1.Connection
-	(*Error)(nil),                 // 31: harness.v1.Error
-	(*Output)(nil),                // 32: harness.v1.Output
-	(*FileInfo)(nil),              // 33: harness.v1.FileInfo
-	(*ChangeSet)(nil),             // 34: harness.v1.ChangeSet
-	(*Change)(nil),                // 35: harness.v1.Change
-	(*Conflict)(nil),              // 36: harness.v1.Conflict
-	(*TestReport)(nil),            // 37: harness.v1.TestReport
-	(*TestFailure)(nil),           // 38: harness.v1.TestFailure
-	(*Artifact)(nil),              // 39: harness.v1.Artifact
-	(*Usage)(nil),                 // 40: harness.v1.Usage
-	(*Decision)(nil),              // 41: harness.v1.Decision
-	(*Approval)(nil),              // 42: harness.v1.Approval
-	(*Event)(nil),                 // 43: harness.v1.Event
-	(*NeedsInput)(nil),            // 44: harness.v1.NeedsInput
-	(*StepStarted)(nil),           // 45: harness.v1.StepStarted
-	(*OutputChunk)(nil),           // 46: harness.v1.OutputChunk
-	(*Capability)(nil),            // 47: harness.v1.Capability
-	(*OpenRequest)(nil),           // 48: harness.v1.OpenRequest
-	(*OpenResponse)(nil),          // 49: harness.v1.OpenResponse
-	(*SubmitRequest)(nil),         // 50: harness.v1.SubmitRequest
-	(*SubmitResponse)(nil),        // 51: harness.v1.SubmitResponse
-	(*WatchRequest)(nil),          // 52: harness.v1.WatchRequest
-	(*WatchResponse)(nil),         // 53: harness.v1.WatchResponse
-	(*DecideRequest)(nil),         // 54: harness.v1.DecideRequest
-	(*DecideResponse)(nil),        // 55: harness.v1.DecideResponse
-	(*CloseRequest)(nil),          // 56: harness.v1.CloseRequest
-	(*CloseResponse)(nil),         // 57: harness.v1.CloseResponse
-	nil,                           // 58: harness.v1.RunCommandArgs.EnvEntry
-	(*structpb.Struct)(nil),       // 59: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 60: google.protobuf.Timestamp
+	(*ListMcpToolsArgs)(nil),      // 26: harness.v1.ListMcpToolsArgs
+	(*CallMcpToolArgs)(nil),       // 27: harness.v1.CallMcpToolArgs
+	(*DiscardArgs)(nil),           // 28: harness.v1.DiscardArgs
+	(*StepResult)(nil),            // 29: harness.v1.StepResult
+	(*McpTool)(nil),               // 30: harness.v1.McpTool
+	(*Image)(nil),                 // 31: harness.v1.Image
+	(*Exec)(nil),                  // 32: harness.v1.Exec
+	(*Connection)(nil),            // 33: harness.v1.Connection
+	(*Error)(nil),                 // 34: harness.v1.Error
+	(*Output)(nil),                // 35: harness.v1.Output
+	(*FileInfo)(nil),              // 36: harness.v1.FileInfo
+	(*ChangeSet)(nil),             // 37: harness.v1.ChangeSet
+	(*Change)(nil),                // 38: harness.v1.Change
+	(*Conflict)(nil),              // 39: harness.v1.Conflict
+	(*TestReport)(nil),            // 40: harness.v1.TestReport
+	(*TestFailure)(nil),           // 41: harness.v1.TestFailure
+	(*Artifact)(nil),              // 42: harness.v1.Artifact
+	(*Usage)(nil),                 // 43: harness.v1.Usage
+	(*Decision)(nil),              // 44: harness.v1.Decision
+	(*Approval)(nil),              // 45: harness.v1.Approval
+	(*Event)(nil),                 // 46: harness.v1.Event
+	(*NeedsInput)(nil),            // 47: harness.v1.NeedsInput
+	(*StepStarted)(nil),           // 48: harness.v1.StepStarted
+	(*OutputChunk)(nil),           // 49: harness.v1.OutputChunk
+	(*Capability)(nil),            // 50: harness.v1.Capability
+	(*OpenRequest)(nil),           // 51: harness.v1.OpenRequest
+	(*OpenResponse)(nil),          // 52: harness.v1.OpenResponse
+	(*SubmitRequest)(nil),         // 53: harness.v1.SubmitRequest
+	(*SubmitResponse)(nil),        // 54: harness.v1.SubmitResponse
+	(*WatchRequest)(nil),          // 55: harness.v1.WatchRequest
+	(*WatchResponse)(nil),         // 56: harness.v1.WatchResponse
+	(*DecideRequest)(nil),         // 57: harness.v1.DecideRequest
+	(*DecideResponse)(nil),        // 58: harness.v1.DecideResponse
+	(*CloseRequest)(nil),          // 59: harness.v1.CloseRequest
+	(*CloseResponse)(nil),         // 60: harness.v1.CloseResponse
+	nil,                           // 61: harness.v1.RunCommandArgs.EnvEntry
+	(*structpb.Struct)(nil),       // 62: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 63: google.protobuf.Timestamp
 }
 var file_harness_v1_harness_proto_depIdxs = []int32{
-	59, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
+	62, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
 	12, // 1: harness.v1.Step.expect:type_name -> harness.v1.Expect
 	13, // 2: harness.v1.Step.safety:type_name -> harness.v1.Safety
 	1,  // 3: harness.v1.Step.mode:type_name -> harness.v1.Step.Mode
 	2,  // 4: harness.v1.Safety.network:type_name -> harness.v1.Safety.Network
 	3,  // 5: harness.v1.Safety.writes:type_name -> harness.v1.Safety.Writes
 	4,  // 6: harness.v1.WriteFileArgs.encoding:type_name -> harness.v1.WriteFileArgs.Encoding
-	58, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
-	0,  // 8: harness.v1.StepResult.status:type_name -> harness.v1.Status
-	31, // 9: harness.v1.StepResult.error:type_name -> harness.v1.Error
-	32, // 10: harness.v1.StepResult.output:type_name -> harness.v1.Output
-	33, // 11: harness.v1.StepResult.file:type_name -> harness.v1.FileInfo
-	34, // 12: harness.v1.StepResult.changes:type_name -> harness.v1.ChangeSet
-	39, // 13: harness.v1.StepResult.artifacts:type_name -> harness.v1.Artifact
-	40, // 14: harness.v1.StepResult.usage:type_name -> harness.v1.Usage
-	41, // 15: harness.v1.StepResult.decision:type_name -> harness.v1.Decision
-	42, // 16: harness.v1.StepResult.approval:type_name -> harness.v1.Approval
-	29, // 17: harness.v1.StepResult.execs:type_name -> harness.v1.Exec
-	30, // 18: harness.v1.StepResult.connections:type_name -> harness.v1.Connection
-	37, // 19: harness.v1.StepResult.tests:type_name -> harness.v1.TestReport
-	28, // 20: harness.v1.StepResult.image:type_name -> harness.v1.Image
-	60, // 21: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
-	41, // 22: harness.v1.Exec.refused:type_name -> harness.v1.Decision
-	60, // 23: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
-	41, // 24: harness.v1.Connection.refused:type_name -> harness.v1.Decision
-	5,  // 25: harness.v1.Error.kind:type_name -> harness.v1.Error.Kind
-	35, // 26: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
-	36, // 27: harness.v1.ChangeSet.conflicts:type_name -> harness.v1.Conflict
-	6,  // 28: harness.v1.Change.kind:type_name -> harness.v1.Change.Kind
-	7,  // 29: harness.v1.Change.type:type_name -> harness.v1.Change.Type
-	38, // 30: harness.v1.TestReport.failures:type_name -> harness.v1.TestFailure
-	8,  // 31: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
-	41, // 32: harness.v1.Approval.decision:type_name -> harness.v1.Decision
-	60, // 33: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
-	60, // 34: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
-	60, // 35: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
-	45, // 36: harness.v1.Event.started:type_name -> harness.v1.StepStarted
-	46, // 37: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
-	27, // 38: harness.v1.Event.finished:type_name -> harness.v1.StepResult
-	42, // 39: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
-	54, // 40: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
-	44, // 41: harness.v1.Event.needs_input:type_name -> harness.v1.NeedsInput
-	41, // 42: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
-	13, // 43: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
-	47, // 44: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
-	11, // 45: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
-	27, // 46: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
-	43, // 47: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
-	9,  // 48: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
-	10, // 49: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
-	60, // 50: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
-	54, // 51: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
-	48, // 52: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
-	50, // 53: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
-	52, // 54: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
-	54, // 55: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
-	56, // 56: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
-	49, // 57: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
-	51, // 58: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
-	53, // 59: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
-	55, // 60: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
-	57, // 61: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
-	57, // [57:62] is the sub-list for method output_type
-	52, // [52:57] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	61, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
+	62, // 8: harness.v1.CallMcpToolArgs.arguments:type_name -> google.protobuf.Struct
+	0,  // 9: harness.v1.StepResult.status:type_name -> harness.v1.Status
+	34, // 10: harness.v1.StepResult.error:type_name -> harness.v1.Error
+	35, // 11: harness.v1.StepResult.output:type_name -> harness.v1.Output
+	36, // 12: harness.v1.StepResult.file:type_name -> harness.v1.FileInfo
+	37, // 13: harness.v1.StepResult.changes:type_name -> harness.v1.ChangeSet
+	42, // 14: harness.v1.StepResult.artifacts:type_name -> harness.v1.Artifact
+	43, // 15: harness.v1.StepResult.usage:type_name -> harness.v1.Usage
+	44, // 16: harness.v1.StepResult.decision:type_name -> harness.v1.Decision
+	45, // 17: harness.v1.StepResult.approval:type_name -> harness.v1.Approval
+	32, // 18: harness.v1.StepResult.execs:type_name -> harness.v1.Exec
+	33, // 19: harness.v1.StepResult.connections:type_name -> harness.v1.Connection
+	40, // 20: harness.v1.StepResult.tests:type_name -> harness.v1.TestReport
+	31, // 21: harness.v1.StepResult.image:type_name -> harness.v1.Image
+	30, // 22: harness.v1.StepResult.mcp_tools:type_name -> harness.v1.McpTool
+	62, // 23: harness.v1.McpTool.input_schema:type_name -> google.protobuf.Struct
+	63, // 24: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
+	44, // 25: harness.v1.Exec.refused:type_name -> harness.v1.Decision
+	63, // 26: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
+	44, // 27: harness.v1.Connection.refused:type_name -> harness.v1.Decision
+	5,  // 28: harness.v1.Error.kind:type_name -> harness.v1.Error.Kind
+	38, // 29: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
+	39, // 30: harness.v1.ChangeSet.conflicts:type_name -> harness.v1.Conflict
+	6,  // 31: harness.v1.Change.kind:type_name -> harness.v1.Change.Kind
+	7,  // 32: harness.v1.Change.type:type_name -> harness.v1.Change.Type
+	41, // 33: harness.v1.TestReport.failures:type_name -> harness.v1.TestFailure
+	8,  // 34: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
+	44, // 35: harness.v1.Approval.decision:type_name -> harness.v1.Decision
+	63, // 36: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
+	63, // 37: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
+	63, // 38: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
+	48, // 39: harness.v1.Event.started:type_name -> harness.v1.StepStarted
+	49, // 40: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
+	29, // 41: harness.v1.Event.finished:type_name -> harness.v1.StepResult
+	45, // 42: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
+	57, // 43: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
+	47, // 44: harness.v1.Event.needs_input:type_name -> harness.v1.NeedsInput
+	44, // 45: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
+	13, // 46: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
+	50, // 47: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
+	11, // 48: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
+	29, // 49: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
+	46, // 50: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
+	9,  // 51: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
+	10, // 52: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
+	63, // 53: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
+	57, // 54: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
+	51, // 55: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
+	53, // 56: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
+	55, // 57: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
+	57, // 58: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
+	59, // 59: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
+	52, // 60: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
+	54, // 61: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
+	56, // 62: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
+	58, // 63: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
+	60, // 64: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
+	60, // [60:65] is the sub-list for method output_type
+	55, // [55:60] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_harness_v1_harness_proto_init() }
@@ -4770,9 +4991,9 @@ func file_harness_v1_harness_proto_init() {
 		return
 	}
 	file_harness_v1_harness_proto_msgTypes[1].OneofWrappers = []any{}
-	file_harness_v1_harness_proto_msgTypes[16].OneofWrappers = []any{}
 	file_harness_v1_harness_proto_msgTypes[18].OneofWrappers = []any{}
-	file_harness_v1_harness_proto_msgTypes[32].OneofWrappers = []any{
+	file_harness_v1_harness_proto_msgTypes[21].OneofWrappers = []any{}
+	file_harness_v1_harness_proto_msgTypes[35].OneofWrappers = []any{
 		(*Event_Started)(nil),
 		(*Event_Output)(nil),
 		(*Event_Finished)(nil),
@@ -4786,7 +5007,7 @@ func file_harness_v1_harness_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_v1_harness_proto_rawDesc), len(file_harness_v1_harness_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   48,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

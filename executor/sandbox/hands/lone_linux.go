@@ -123,7 +123,11 @@ func (l *Lone) begin(g *gate) (int, error) {
 	if err := unix.Chdir(l.Dir); err != nil {
 		return 0, fmt.Errorf("the folder %s: %w", l.Dir, err)
 	}
-	return l.start([]*os.File{os.Stdout, os.Stdin}, g)
+	files := []*os.File{os.Stdout, os.Stdin}
+	if l.Errors {
+		files = append(files, os.Stderr)
+	}
+	return l.start(files, g)
 }
 
 // confine takes from the calling thread all that a program must not have.

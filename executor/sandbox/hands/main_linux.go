@@ -76,7 +76,7 @@ func serve() {
 
 // receive takes one packet's files; nil when the parent is gone.
 func receive() []*os.File {
-	buf, oob := make([]byte, 16), make([]byte, unix.CmsgSpace(4*4))
+	buf, oob := make([]byte, 16), make([]byte, unix.CmsgSpace(5*4))
 	for {
 		n, oobn, _, _, err := unix.Recvmsg(control, buf, oob, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {

@@ -295,6 +295,11 @@ func (t *tree) begin(j job) (int, error) {
 
 // start execs the program and sets its limits before its first instruction.
 func (s *Step) start(files []*os.File, g *gate) (int, error) {
+	out := files[0].Fd()
+	errors := out
+	if s.Errors {
+		errors, files = files[len(files)-1].Fd(), files[:len(files)-1]
+	}
 	stdin := -1
 	if len(files) > 1 {
 		stdin = int(files[1].Fd())
@@ -306,14 +311,13 @@ func (s *Step) start(files []*os.File, g *gate) (int, error) {
 		defer unix.Close(fd)
 		stdin = fd
 	}
-	out := files[0].Fd()
-	for _, fd := range []int{stdin, int(out)} { // programs expect files that wait
+	for _, fd := range []int{stdin, int(out), int(errors)} { // programs expect files that wait
 		if err := unix.SetNonblock(fd, false); err != nil {
 			return 0, err
 		}
 	}
 	program := s.program()
-	pid, err := syscall.ForkExec(program, s.Argv, &syscall.ProcAttr{Env: s.Env, Files: []uintptr{uintptr(stdin), out, out},
+	pid, err := syscall.ForkExec(program, s.Argv, &syscall.ProcAttr{Env: s.Env, Files: []uintptr{uintptr(stdin), out, errors},
 		Sys: &syscall.SysProcAttr{Setsid: true, Ptrace: true}})
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", program, err)

@@ -4,7 +4,7 @@
 // right, and dies with it. It decides nothing, and it ends with its parent.
 //
 // Its one file, descriptor 3, is a socket. Each packet carries a stream of its
-// own and the command's output, the gate's stream and its input. On the first stream come a Setup and
+// own and the command's output, the gate's stream, its input and a file for its errors. On the first stream come a Setup and
 // its Ready; on each later one a Step and its Done. After the Step may come
 // bytes that stop its clock and let it go on; a stream whose write side is shut
 // cancels the step.
@@ -56,6 +56,7 @@ type Step struct {
 	Hide                 []string  // files and folders, without links, that this step may not read
 	Gate                 bool      // a stream for the gate came along
 	Suspects             *Suspects // of these programs it is asked; nil: of all
+	Errors               bool      // the last file that came along takes what it prints as errors
 	Network              bool      // a namespace of its own: its listener comes back before the Done
 }
 

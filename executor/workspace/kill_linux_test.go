@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,6 +22,8 @@ echo 1 > d2f; echo 1 > f2/x; ln -s mod l; echo 1 > h1; ln h1 h2; echo 1 > ro/a; 
 rm -r f2; echo 2 > f2; rm l; mkdir l; echo 2 > l/x; echo 2 > h1; chmod 700 d; rm -r d/e; mkdir d/e; echo 3 > d/e/g
 chmod 755 ro; echo 2 > ro/a; chmod 555 ro; echo 2 > priv`
 )
+
+var every = flag.Int("every", 13, "cut at each so many system calls")
 
 func killChild() {
 	root, state, what := os.Args[1], os.Args[2], os.Args[3]
@@ -55,7 +58,7 @@ func TestKills(t *testing.T) {
 		for _, committed := range []bool{true, false} {
 			t.Run(fmt.Sprint(what, committed), func(t *testing.T) {
 				n := 1
-				for ; killAt(t, what, committed, n); n++ {
+				for ; killAt(t, atBoundary, what, committed, n); n++ {
 				}
 				if n < 10 {
 					t.Fatalf("only %d cuts", n)
@@ -66,9 +69,48 @@ func TestKills(t *testing.T) {
 	}
 }
 
+// cutter runs the child with some arguments, kills it at a point that n names,
+// and says whether it got there.
+type cutter func(t testing.TB, n int, args ...string) bool
+
+// atBoundary cuts at the n-th boundary that the code itself names.
+func atBoundary(t testing.TB, n int, args ...string) bool {
+	c := exec.Command("/proc/self/exe", append(args, fmt.Sprint(n))...)
+	c.Env = append(os.Environ(), "WORKSPACE_CHILD=kill")
+	out, err := c.CombinedOutput()
+	st, ok := c.ProcessState.Sys().(syscall.WaitStatus)
+	killed := ok && st.Signaled()
+	if err != nil && !killed {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return killed
+}
+
+// atSyscall cuts at the n-th system call that changes a file.
+func atSyscall(t testing.TB, n int, args ...string) bool {
+	return runCut(t, n, "WORKSPACE_CHILD=kill", append(args, "0")...)
+}
+
+// TestKillsAtSystemCalls cuts at system calls rather than where the code has a
+// boundary: at all of them with -every 1.
+func TestKillsAtSystemCalls(t *testing.T) {
+	needOverlay(t)
+	for _, what := range []string{"land", "undo"} {
+		t.Run(what, func(t *testing.T) {
+			n := 1
+			for ; killAt(t, atSyscall, what, n%2 == 0, n); n += *every {
+			}
+			if n < 60 {
+				t.Fatalf("only %d system calls", n)
+			}
+			t.Logf("%d system calls", n-1)
+		})
+	}
+}
+
 // killAt cuts at the n-th boundary, recovers and compares. It says whether
 // there was a cut.
-func killAt(t *testing.T, what string, committed bool, n int) bool {
+func killAt(t *testing.T, cut cutter, what string, committed bool, n int) bool {
 	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
 	sh(t, root, manySetup)
 	defer exec.Command("chmod", "-R", "u+rwx", root, state).Run()
@@ -77,7 +119,7 @@ func killAt(t *testing.T, what string, committed bool, n int) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := before
+	start, end := before, before // of an undo or redo
 	if what != "land" {
 		step(t, w, "s", manyStep)
 		step(t, w, "s2", "echo 3 > mod; rm -r new; echo 3 > del")
@@ -88,28 +130,23 @@ func killAt(t *testing.T, what string, committed bool, n int) bool {
 			t.Fatal(err)
 		}
 		same(t, "undo", before, tree(t, root))
-		start = before
+		start, end = before, start
 	}
-	c := exec.Command("/proc/self/exe", root, state, what, fmt.Sprint(n))
-	c.Env = append(os.Environ(), "WORKSPACE_CHILD=kill")
-	out, err := c.CombinedOutput()
-	st, ok := c.ProcessState.Sys().(syscall.WaitStatus)
-	killed := ok && st.Signaled()
-	if err != nil && !killed {
-		t.Fatalf("%v: %s", err, out)
-	}
+	killed := cut(t, n, root, state, what)
 	if w, err = Open(root, state); err != nil {
 		t.Fatal(err)
 	}
+	plans, _ := filepath.Glob(filepath.Join(state, "layers", "*", "plan.json"))
+	planned := len(plans) > 0
 	if err := w.Recover(func(string) bool { return committed }); err != nil {
 		t.Fatalf("cut %d: %v", n, err)
 	}
 	now := tree(t, root)
 	after := differences(start, now) != nil
-	if what != "land" && after {
-		same(t, fmt.Sprintf("%s, cut %d", what, n), map[bool]map[string]string{true: before}[what == "undo"], only(what == "undo", now))
+	if what == "undo" && after {
+		same(t, fmt.Sprintf("%s, cut %d", what, n), end, now)
 	}
-	if what == "land" && committed && !after && n > 1 && !inTree {
+	if what == "land" && committed && !after && planned && !inTree {
 		t.Fatalf("cut %d: a committed step is lost", n)
 	}
 	if _, _, err := w.Restore(Restore{All: true}); err == nil {
@@ -123,12 +160,4 @@ func killAt(t *testing.T, what string, committed bool, n int) bool {
 		t.Fatalf("cut %d left %v %v", n, left, stray)
 	}
 	return killed
-}
-
-// only is now where it is compared, else nothing.
-func only(yes bool, now map[string]string) map[string]string {
-	if yes {
-		return now
-	}
-	return nil
 }

@@ -149,7 +149,7 @@ func (s *scanner) path(p string, info fs.FileInfo, alone, hollow bool) error {
 	}
 	e := &entry{Path: p, Before: before, After: after}
 	if before == nil {
-		if s.t.tree == nil && (copiedUp(u) || s.t.staged.Based[p]) {
+		if s.t.tree == nil && (s.t.staged.Based[p] || copiedUp(u) && s.deletedSince(p)) {
 			e.Reason = "deleted by somebody else since the step began"
 		}
 		s.add(e)
@@ -238,6 +238,17 @@ func (s *scanner) whole(e *entry) error {
 func (s *scanner) touched(p string, st *state) bool {
 	stamp := s.t.stamp(p)
 	return s.t.tree == nil && (st.CTime > stamp || st.MTime > stamp)
+}
+
+// deletedSince says whether somebody else can have deleted p since the step
+// began, which touches the folder it was in. That a file was copied up does not
+// say it: one that the command renamed, or gave another name, was too.
+func (s *scanner) deletedSince(p string) bool {
+	for d := path.Dir(p); ; d = path.Dir(d) {
+		if st, _, err := look(s.t.w.at(d)); err == nil && st != nil || d == "." {
+			return st != nil && s.touched(d, st)
+		}
+	}
 }
 
 // stamp is when the first step began that changed p.

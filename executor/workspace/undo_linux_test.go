@@ -196,3 +196,22 @@ func TestNothingChanged(t *testing.T) {
 		t.Fatal(err, cs)
 	}
 }
+
+// A file that a command renames, or gives another name, is no conflict.
+func TestRenamedByCommand(t *testing.T) {
+	needOverlay(t)
+	w := open(t)
+	sh(t, w.Root(), "mkdir d; echo 1 > a; echo 2 > b; echo 3 > d/c")
+	before := tree(t, w.Root())
+	step(t, w, "s", "mv a d/a; mkdir -p n/m; mv d/c n/m/c; ln b b2; mv b b.bak; echo 4 > b")
+	after := map[string]string{"b": "4\n", "b.bak": "2\n", "b2": "2\n", "d/a": "1\n", "n/m/c": "3\n"}
+	for p, text := range after {
+		if data, err := os.ReadFile(filepath.Join(w.Root(), p)); err != nil || string(data) != text {
+			t.Fatalf("%s: %q, %v", p, data, err)
+		}
+	}
+	if _, _, err := w.Restore(Restore{}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "undo", before, tree(t, w.Root()))
+}

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
 	"harness/executor/policy"
-	"harness/executor/workspace"
 )
 
 // Rejudge says what a policy makes of recorded steps and of what they changed,
@@ -48,24 +46,4 @@ func Rejudge(o policy.Options, steps []*v1.Step, results []*v1.StepResult) ([]*v
 		}
 	}
 	return list, nil
-}
-
-// Materialise makes a copy of a session's folder as it was before its first
-// step. The session must not be at work.
-func Materialise(state, id, folder, dest string) error {
-	dir := filepath.Join(state, "sessions", id)
-	if _, err := os.Stat(dir); err != nil {
-		return contract.Errorf(v1.Error_not_found, "the executor has no session %s", id)
-	}
-	lease, err := takeLease(dir)
-	if err != nil {
-		return err
-	}
-	defer lease.Close()
-	w, err := workspace.Open(folder, filepath.Join(dir, "workspace"))
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	return w.CopyTo(dest, nil)
 }

@@ -164,7 +164,7 @@ func (r *run) start() error {
 		return err
 	}
 	if err := r.emit("session.started", map[string]any{"session_id": r.Session.ID(), "workspace": r.Workspace, "model": r.Model.Name(),
-		"task": r.Task, "check": r.Check.Cmd, "prompt": r.promptVersion()}); err != nil {
+		"task": r.Task, "check": r.Check.Cmd, "check_explicit": r.Check.Explicit, "prompt": r.promptVersion()}); err != nil {
 		return err
 	}
 	if r.Task == "" {

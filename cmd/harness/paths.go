@@ -14,6 +14,8 @@ func stateDir() string {
 func sessionsDir() string { return filepath.Join(stateDir(), "sessions") }
 func executorDir() string { return filepath.Join(stateDir(), "executor") }
 
+func cacheDir() string { return filepath.Join(xdg("XDG_CACHE_HOME", ".cache"), "harness") }
+
 func configDir() string  { return filepath.Join(xdg("XDG_CONFIG_HOME", ".config"), "harness") }
 func userConfig() string { return filepath.Join(configDir(), "config.toml") }
 

@@ -25,9 +25,8 @@ func checkout(repo, ref string) (string, error) {
 			return "", err
 		}
 	}
-	cache := filepath.Join(xdg("XDG_CACHE_HOME", ".cache"), "harness")
 	sum := sha256.Sum256([]byte(repo))
-	mirror := filepath.Join(cache, "mirrors", hex.EncodeToString(sum[:12])+".git")
+	mirror := filepath.Join(cacheDir(), "mirrors", hex.EncodeToString(sum[:12])+".git")
 	if err := mirrorOf(repo, mirror); err != nil {
 		return "", err
 	}
@@ -39,8 +38,8 @@ func checkout(repo, ref string) (string, error) {
 		return "", &exit{42, fmt.Errorf("%s has no commit %s: %w", repo, ref, err)}
 	}
 	name := strings.TrimSuffix(filepath.Base(strings.TrimRight(repo, "/")), ".git")
-	dir := filepath.Join(cache, "work", strings.ToLower(rand.Text()[:8]), name)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+	dir, err := workFolder(name)
+	if err != nil {
 		return "", err
 	}
 	if _, err := git("", "clone", "--quiet", "--no-checkout", "--", mirror, dir); err != nil {
@@ -66,6 +65,16 @@ func checkout(repo, ref string) (string, error) {
 	}
 	fmt.Fprintf(os.Stderr, "harness: %s at %.12s in %s\n", repo, sha, dir)
 	return dir, nil
+}
+
+// workFolder is a new place for a workspace, which is not there yet.
+func workFolder(name string) (string, error) {
+	base := filepath.Join(cacheDir(), "work", strings.ToLower(rand.Text()[:8]))
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		return "", err
+	}
+	base, err := filepath.EvalSymlinks(base)
+	return filepath.Join(base, name), err
 }
 
 // mirrorOf makes or renews the mirror of a repository.

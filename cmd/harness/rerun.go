@@ -2,59 +2,48 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
-	"harness/executor"
 	"harness/planner/session"
+	"harness/surface/terminal"
 )
 
 // rerun is an exact replay: the model's part comes from the log, the steps are real.
-func (c *replayCmd) rerun(m session.Meta, steps []*session.Step) error {
-	first := 0
-	if c.From != "" {
-		at, err := findStep(steps, c.From)
-		if err != nil {
-			return err
-		}
-		first = slices.Index(steps, at)
-	}
-	base, err := os.MkdirTemp("", "harness-replay-")
-	if err != nil {
-		return err
-	}
-	if base, err = filepath.EvalSymlinks(base); err != nil {
-		return err
-	}
-	dir := filepath.Join(base, filepath.Base(m.Workspace))
-	if !c.Keep {
-		defer os.RemoveAll(base)
-	}
-	if err := executor.Materialise(executorDir(), m.ID, m.Workspace, dir); err != nil {
-		return err
-	}
-	x, stop, err := startExecutor(dir, c.policyFlags)
+func (c *replayCmd) rerun(p *past, n *now) error {
+	x, stop, err := startExecutor(n.dir, c.policyFlags)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	r := &rerun{x: x, id: "replay_" + rand.Text()[:12], was: m.Workspace, now: dir}
-	if _, err := open(context.Background(), x, stop, &v1.OpenRequest{SessionId: r.id, Planner: version}); err != nil {
+	if _, err := open(context.Background(), x, stop, &v1.OpenRequest{SessionId: n.id, Planner: version}); err != nil {
 		return err
 	}
-	differ := 0
+	return n.steps(x, p, p.steps)
+}
+
+// steps runs recorded steps, tells of those from the cut on how they compare,
+// and notes for the model where they differ.
+func (n *now) steps(x contract.Executor, p *past, steps []*session.Step) error {
+	r := &rerun{x: x, id: n.id, was: p.Workspace, now: n.dir}
+	differ, ran := 0, 0
+	var then, today time.Duration
 	for i, s := range steps {
-		if s.SessionId != m.ID || s.Mode == v1.Step_async || s.Action == contract.CancelStep || s.Action == contract.WriteStdin {
+		if i < n.from {
+			continue
+		}
+		if s.SessionId != p.ID || s.Mode == v1.Step_async || s.Action == contract.CancelStep || s.Action == contract.WriteStdin {
+			if i < p.first {
+				continue
+			}
 			fmt.Printf("%3d left out   %s\n", i+1, what(s))
 			continue
 		}
@@ -62,27 +51,44 @@ func (c *replayCmd) rerun(m session.Meta, steps []*session.Step) error {
 		if err != nil {
 			return err
 		}
-		if i < max(first, 0) {
-			continue
-		}
 		diffs := r.compare(s.Result, got)
-		if len(diffs) == 0 {
-			fmt.Printf("%3d same       %s\n", i+1, what(s))
+		if len(diffs) > 0 {
+			n.notes = append(n.notes, fmt.Sprintf("Run again, the step %s came out otherwise: %s", what(s), strings.Join(diffs, "; ")))
+		}
+		if i < p.first {
 			continue
 		}
-		differ++
-		fmt.Printf("%3d differs    %s\n", i+1, what(s))
+		ran++
+		then += wall(s.Result)
+		today += wall(got)
+		word := "same"
+		if len(diffs) > 0 {
+			word = "differs"
+			differ++
+		}
+		fmt.Printf("%3d %-8s %7s, was %7s  %s\n", i+1, word, short(wall(got)), short(wall(s.Result)), what(s))
 		for _, d := range diffs {
-			fmt.Println("               ", d)
+			fmt.Println("             ", terminal.Safe(d))
 		}
 	}
-	if c.Keep {
-		fmt.Println("the copy:", dir)
+	if ran > 0 {
+		fmt.Printf("%d of %d steps differ; %s in steps, was %s\n", differ, ran, short(today), short(then))
 	}
 	if differ > 0 {
-		return &exit{1, fmt.Errorf("%d of %d steps differ", differ, len(steps))}
+		return &exit{1, nil}
 	}
 	return nil
+}
+
+// short is a time in three digits or so.
+func short(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(100 * time.Microsecond).String()
 }
 
 // rerun is the way of recorded steps through an executor on another folder.

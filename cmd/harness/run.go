@@ -30,34 +30,32 @@ import (
 
 type runCmd struct {
 	policyFlags
-	Task      []string `arg:"" optional:"" help:"The task in plain words; - reads it from standard input."`
-	Dir       string   `short:"C" name:"cd" default:"." help:"Work in this folder." placeholder:"DIR"`
-	Repo      string   `help:"Work on a repository, in a folder made for it." placeholder:"URL|PATH"`
-	Ref       string   `help:"Of --repo: the commit, branch or tag; default: its HEAD." placeholder:"SHA"`
-	Model     string   `short:"m" help:"provider/model, as anthropic/claude-sonnet-4-5." placeholder:"MODEL"`
-	Image     []string `name:"image" sep:"none" help:"Show the model an image with the task: PNG, JPEG, GIF, WebP; repeatable." placeholder:"FILE"`
-	Record    string   `help:"Record the model's replies at the wire, without keys; -m recorded:FILE plays them." placeholder:"FILE"`
-	Fallback  string   `name:"fallback-model" help:"The model that goes on where the first is out." placeholder:"MODEL"`
-	Small     string   `name:"small-model" help:"The model that makes summaries." placeholder:"MODEL"`
-	Continue  bool     `short:"c" help:"Go on with this folder's last session."`
-	Resume    string   `short:"r" help:"Go on with a session; without an ID, at the end of the line, with one of a list." placeholder:"ID"`
-	Fork      string   `help:"Begin a session from another one, at its end or at a step." placeholder:"ID[:STEP]"`
-	Staged    bool     `help:"Let nothing appear in the folder until harness apply."`
-	MaxTurns  int      `help:"Stop after so many turns."`
-	MaxTime   string   `help:"Stop after a time, as 20m."`
-	MaxTokens int      `help:"Stop after so many tokens."`
-	MaxBudget float64  `name:"max-budget-usd" help:"Stop at a cost in USD."`
-	Check     string   `help:"The command that proves the work." placeholder:"CMD"`
-	NoCheck   bool     `help:"Run no check."`
-	Executor  string   `help:"An executor that is serving, as unix:PATH." placeholder:"URL"`
-	Out       string   `short:"o" help:"Write the last message to a file." placeholder:"FILE"`
-	Schema    string   `name:"output-schema" help:"The last message must be JSON that fits this JSON Schema." placeholder:"FILE"`
-	JSON      bool     `name:"json" help:"Print events, one JSON object a line."`
-	Quiet     bool     `short:"q" help:"Only the last message."`
-	Yes       bool     `help:"Answer every question of the policy with yes; what is denied stays denied."`
+	limitFlags
+	Task     []string `arg:"" optional:"" help:"The task in plain words; - reads it from standard input."`
+	Dir      string   `short:"C" name:"cd" default:"." help:"Work in this folder." placeholder:"DIR"`
+	Repo     string   `help:"Work on a repository, in a folder made for it." placeholder:"URL|PATH"`
+	Ref      string   `help:"Of --repo: the commit, branch or tag; default: its HEAD." placeholder:"SHA"`
+	Model    string   `short:"m" help:"provider/model, as anthropic/claude-sonnet-4-5." placeholder:"MODEL"`
+	Image    []string `name:"image" sep:"none" help:"Show the model an image with the task: PNG, JPEG, GIF, WebP; repeatable." placeholder:"FILE"`
+	Record   string   `help:"Record the model's replies at the wire, without keys; -m recorded:FILE plays them." placeholder:"FILE"`
+	Fallback string   `name:"fallback-model" help:"The model that goes on where the first is out." placeholder:"MODEL"`
+	Small    string   `name:"small-model" help:"The model that makes summaries." placeholder:"MODEL"`
+	Continue bool     `short:"c" help:"Go on with this folder's last session."`
+	Resume   string   `short:"r" help:"Go on with a session; without an ID, at the end of the line, with one of a list." placeholder:"ID"`
+	Fork     string   `help:"Begin a session from another one, at its end or at a step." placeholder:"ID[:STEP]"`
+	Staged   bool     `help:"Let nothing appear in the folder until harness apply."`
+	Check    string   `help:"The command that proves the work." placeholder:"CMD"`
+	NoCheck  bool     `help:"Run no check."`
+	Executor string   `help:"An executor that is serving, as unix:PATH." placeholder:"URL"`
+	Out      string   `short:"o" help:"Write the last message to a file." placeholder:"FILE"`
+	Schema   string   `name:"output-schema" help:"The last message must be JSON that fits this JSON Schema." placeholder:"FILE"`
+	JSON     bool     `name:"json" help:"Print events, one JSON object a line."`
+	Quiet    bool     `short:"q" help:"Only the last message."`
+	Yes      bool     `help:"Answer every question of the policy with yes; what is denied stays denied."`
 
 	wanted  *schema     // of the last message
 	plan    *demoPlan   // of the demo
+	again   *again      // of a replay
 	second  model.Model // goes on where the first is out
 	third   model.Model // makes summaries
 	system  string      // the user's own prompt
@@ -133,7 +131,9 @@ func (c *runCmd) Run() (err error) {
 }
 
 // goesOn says whether the run has a conversation already.
-func (c *runCmd) goesOn() bool { return c.Continue || c.Resume != "" || c.Fork != "" }
+func (c *runCmd) goesOn() bool {
+	return c.Continue || c.Resume != "" || c.Fork != "" || c.again != nil
+}
 
 // task is the words of the command line, or standard input.
 func (c *runCmd) task() (string, error) {
@@ -152,7 +152,15 @@ func (c *runCmd) task() (string, error) {
 	return task, nil
 }
 
-func (c *runCmd) limits(cfg config) (budget.Limits, error) {
+// limitFlags are what a run ends at.
+type limitFlags struct {
+	MaxTurns  int     `help:"Stop after so many turns."`
+	MaxTime   string  `help:"Stop after a time, as 20m."`
+	MaxTokens int     `help:"Stop after so many tokens."`
+	MaxBudget float64 `name:"max-budget-usd" help:"Stop at a cost in USD."`
+}
+
+func (c *limitFlags) limits(cfg config) (budget.Limits, error) {
 	l := budget.Limits{MaxTurns: c.MaxTurns, MaxTokens: c.MaxTokens, MaxBudgetUSD: c.MaxBudget}
 	if l.MaxTurns == 0 {
 		l.MaxTurns = cfg.MaxTurns
@@ -221,6 +229,12 @@ func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg
 	if t.check.Cmd == "" && !t.check.Off {
 		t.check.Cmd, t.check.Explicit = cfg.Check, cfg.Check != ""
 	}
+	if c.again != nil {
+		t.check = c.again.check
+		if err := c.again.prepare(t); err != nil {
+			return err
+		}
+	}
 	if c.canTalk() {
 		return newTalk(t, store).loop()
 	}
@@ -229,6 +243,12 @@ func (c *runCmd) work(dir, task string, m model.Model, limits budget.Limits, cfg
 	report, err := t.run(ctx, cancel, c.wanted.ask(task), nil)
 	if err == nil && c.wanted != nil && (report.ExitCode == 0 || report.ExitCode == 59) {
 		report, err = t.fit(ctx, cancel, c.wanted, report)
+	}
+	for c.again != nil && len(c.again.rest) > 0 && err == nil && (report.ExitCode == 0 || report.ExitCode == 59) {
+		task, c.again.rest = c.again.rest[0], c.again.rest[1:]
+		if err = t.take(ctx); err == nil {
+			report, err = t.run(ctx, cancel, task, nil)
+		}
 	}
 	if err != nil {
 		return err
@@ -282,6 +302,9 @@ func (t *seat) run(ctx context.Context, cancel func(), task string, steer <-chan
 }
 
 func (c *runCmd) session(store *session.Store, dir, task, model string) (*session.Session, error) {
+	if c.again != nil {
+		return c.again.session(store, dir, model)
+	}
 	id := c.Resume
 	if c.Continue && id == "" {
 		m, err := store.Latest(dir)

@@ -5,36 +5,46 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"harness/contract"
-	v1 "harness/contract/harness/v1"
 )
 
-// CopyTo makes a copy of the folder as it was before the earliest of some steps
-// of the session, of all its steps for none. What others changed since is in it.
-func (w *Workspace) CopyTo(dest string, without []string) error {
+// CopyTo makes a copy of the folder as it was before the session changed it,
+// but for what the steps in done changed. Where the layers do not tell how that
+// was, since such a step is undone or staged, or came after others, the copy is
+// without any, and whole is false: they must run again. What others changed
+// since is in it.
+func (w *Workspace) CopyTo(dest string, done []string) (whole bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.staged {
-		return contract.Errorf(v1.Error_unsupported, "a staged session began with no folder of its own")
+	var in []*layer // the newest first
+	for _, l := range slices.Backward(w.layers) {
+		if l.state == landed {
+			in = append(in, l)
+		}
 	}
-	r := Restore{Steps: without, All: len(without) == 0}
-	todo, err := w.choose(r)
-	if err != nil && contract.AsError(err).Kind != v1.Error_not_found {
-		return err
+	n := slices.IndexFunc(in, func(l *layer) bool { return slices.Contains(done, l.step) })
+	if n < 0 {
+		n = len(in)
+	}
+	whole = !w.staged && len(done) == len(in)-n || len(done) == 0
+	for _, l := range in[n:] {
+		whole = whole && slices.Contains(done, l.step)
+	}
+	todo := in
+	if whole {
+		todo = in[:n]
 	}
 	was, err := w.versionsBefore(todo)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := copyTree(w.root, dest); err != nil {
-		return err
+		return false, err
 	}
 	for _, p := range slices.Sorted(maps.Keys(was)) {
 		to, v := filepath.Join(dest, filepath.FromSlash(p)), was[p]
 		if info, err := os.Lstat(to); v == nil || !v.dir || v.whole || err == nil && !info.IsDir() {
 			if err := removeAll(to); err != nil {
-				return err
+				return false, err
 			}
 		}
 		switch {
@@ -50,8 +60,8 @@ func (w *Workspace) CopyTo(dest string, without []string) error {
 			}
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return whole, nil
 }

@@ -112,7 +112,7 @@ func (a *again) show(was, is sums) {
 			fmt.Println("other content", terminal.Safe(path))
 		}
 	}
-	fmt.Printf("it is in %s; harness -r %s goes on with it\n", a.n.dir, a.n.id)
+	fmt.Printf("to go on with it: harness -C %s -r %s\n", a.n.dir, a.n.id)
 }
 
 // calls lists the steps of both, from the first one in which they differ.

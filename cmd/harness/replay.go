@@ -180,7 +180,7 @@ func (n *now) record(store *session.Store, p *past) error {
 	if err := n.tell(s, p); err != nil {
 		return err
 	}
-	fmt.Printf("kept: session %s in %s\n", n.id, n.dir)
+	fmt.Printf("kept; to go on with it: harness -C %s -r %s\n", n.dir, n.id)
 	return nil
 }
 

@@ -2,7 +2,7 @@
 // the step and the reason, two buttons, and who decided when it is decided. It
 // speaks Socket Mode, so nothing of Slack's needs to reach this machine.
 //
-// Only listed users may answer. Where the answer goes is the caller's business;
+// Only listed users, and members of listed user groups, may answer. Where the answer goes is the caller's business;
 // questions that are answered elsewhere, or expire, are marked so.
 package slack
 
@@ -25,6 +25,7 @@ type Bridge struct {
 	API     *slack.Client // with a bot token, and an app token for Socket Mode
 	Channel string        // the ID
 	Users   []string      // the IDs of those who may answer
+	Groups  []string      // the IDs of user groups whose members may answer too; the bot token needs usergroups:read
 	Every   time.Duration // how often it is looked for questions
 	Waiting func(context.Context) ([]*v1.Approval, error)
 	Decide  func(context.Context, *v1.DecideRequest) (*v1.DecideResponse, error)
@@ -112,7 +113,7 @@ func (b *Bridge) pressed(ctx context.Context, c slack.InteractionCallback) {
 	if m == nil || c.Channel.ID != b.Channel {
 		return
 	}
-	if !slices.Contains(b.Users, c.User.ID) {
+	if !b.may(ctx, c.User.ID) {
 		if _, err := b.API.PostEphemeralContext(ctx, b.Channel, c.User.ID, slack.MsgOptionText("You are not among those who may answer.", false)); err != nil {
 			slog.Error("slack", "err", err)
 		}
@@ -129,6 +130,25 @@ func (b *Bridge) pressed(ctx context.Context, c slack.InteractionCallback) {
 	default:
 		b.close(ctx, m, fmt.Sprintf("%s; %s (%s) was first", r.Decided.Answer, plain(r.Decided.Approver), plain(r.Decided.Surface)))
 	}
+}
+
+// may says whether a person may answer. Who is in a group is asked at each
+// answer, so that one who left it is out at once; where Slack does not say, nobody is in it.
+func (b *Bridge) may(ctx context.Context, user string) bool {
+	if slices.Contains(b.Users, user) {
+		return true
+	}
+	for _, group := range b.Groups {
+		members, err := b.API.GetUserGroupMembersContext(ctx, group)
+		if err != nil {
+			slog.Error("slack: who is in the user group is not known, so its members may not answer", "group", group, "err", err)
+			continue
+		}
+		if slices.Contains(members, user) {
+			return true
+		}
+	}
+	return false
 }
 
 // close puts the end of a question in the place of its buttons.

@@ -28,6 +28,7 @@ type workspace struct {
 	mu    sync.Mutex
 	conn  *websocket.Conn
 	conns int
+	group []string // who is in the user group S1; there is no other
 	up    chan struct{}
 }
 
@@ -45,6 +46,20 @@ func newWorkspace(t *testing.T) *workspace {
 			return
 		}
 		fmt.Fprintf(rw, `{"ok":true,"url":"ws%s/link"}`, strings.TrimPrefix(w.url, "http"))
+	})
+	mux.HandleFunc("/api/usergroups.users.list", func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "application/json")
+		if r.FormValue("token") != "xoxb-1" && r.Header.Get("Authorization") != "Bearer xoxb-1" {
+			fmt.Fprint(rw, `{"ok":false,"error":"invalid_auth"}`)
+			return
+		}
+		if r.FormValue("usergroup") != "S1" {
+			fmt.Fprint(rw, `{"ok":false,"error":"no_such_subteam"}`)
+			return
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		json.NewEncoder(rw).Encode(map[string]any{"ok": true, "users": w.group})
 	})
 	mux.HandleFunc("/api/", func(rw http.ResponseWriter, r *http.Request) {
 		r.ParseForm()
@@ -164,7 +179,7 @@ func (q *queue) ask(id, summary string) {
 func start(t *testing.T) (*workspace, *queue) {
 	w, q := newWorkspace(t), &queue{}
 	b := &Bridge{API: slack.New("xoxb-1", slack.OptionAppLevelToken("xapp-1"), slack.OptionAPIURL(w.url+"/api/")), Channel: "C1", Users: []string{"U1"},
-		Every: 5 * time.Millisecond, Waiting: q.waiting, Decide: q.decide}
+		Groups: []string{"S9", "S1"}, Every: 5 * time.Millisecond, Waiting: q.waiting, Decide: q.decide}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- b.Run(ctx) }()
@@ -201,6 +216,38 @@ func TestQuestionAndAnswer(t *testing.T) {
 	}
 	w.press("e3", "U1", deny, "a1") // an old message
 	if len(q.answers) != 1 || q.answers[0].Answer != v1.DecideRequest_allow || q.answers[0].Digest != "sha256:a1" || !strings.Contains(q.answers[0].Surface, "U1") {
+		t.Errorf("%v", q.answers)
+	}
+}
+
+// Members of a listed group may answer as long as they are in it; a group that
+// Slack does not know lets nobody in and keeps nobody out.
+func TestGroups(t *testing.T) {
+	w, q := start(t)
+	join := func(users ...string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.group = users
+	}
+	join("U3", "U4")
+	q.ask("a1", "make")
+	w.expect("chat.postMessage")
+	w.press("e1", "U2", approve, "a1")
+	if m := w.expect("chat.postEphemeral"); m["user"] != "U2" {
+		t.Errorf("%v", m)
+	}
+	w.press("e2", "U3", approve, "a1")
+	w.expect("chat.update")
+	q.ask("a2", "make install")
+	w.expect("chat.postMessage")
+	join("U4")
+	w.press("e3", "U3", approve, "a2")
+	if m := w.expect("chat.postEphemeral"); m["user"] != "U3" {
+		t.Errorf("%v", m)
+	}
+	w.press("e4", "U4", deny, "a2")
+	w.expect("chat.update")
+	if len(q.answers) != 2 || q.answers[0].Approver != "U3" || q.answers[1].Approver != "U4" || q.answers[1].Answer != v1.DecideRequest_deny {
 		t.Errorf("%v", q.answers)
 	}
 }

@@ -26,7 +26,8 @@ type cli struct {
 	URL      string   `name:"url" default:"http://127.0.0.1:8377" help:"Where harness approvals serve runs."`
 	Key      []byte   `type:"filecontent" required:"" help:"The file with the private key of this approver."`
 	Channel  string   `required:"" help:"The ID of the channel."`
-	User     []string `required:"" help:"The ID of a user who may answer; may be given more than once."`
+	User     []string `help:"The ID of a user who may answer; may be given more than once."`
+	Group    []string `help:"The ID of a user group whose members may answer; the bot needs the scope usergroups:read."`
 	BotToken string   `env:"SLACK_BOT_TOKEN" required:"" help:"The bot's token."`
 	AppToken string   `env:"SLACK_APP_TOKEN" required:"" help:"The app's token, for Socket Mode."`
 	API      string   `name:"api" default:"https://slack.com/api/" hidden:""`
@@ -35,10 +36,13 @@ type cli struct {
 func main() {
 	var c cli
 	k := kong.Parse(&c, kong.Name("harness-slack"), kong.Description("Asks people in a Slack channel about steps that wait for an answer."))
+	if len(c.User)+len(c.Group) == 0 {
+		k.Fatalf("nobody may answer: name people with --user, or a user group with --group")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	far := &approval.Client{URL: c.URL, Key: string(c.Key)}
 	b := &bridge.Bridge{API: slack.New(c.BotToken, slack.OptionAppLevelToken(c.AppToken), slack.OptionAPIURL(c.API)),
-		Channel: c.Channel, Users: c.User, Every: time.Second, Waiting: far.Waiting, Decide: far.Decide}
+		Channel: c.Channel, Users: c.User, Groups: c.Group, Every: time.Second, Waiting: far.Waiting, Decide: far.Decide}
 	k.FatalIfErrorf(b.Run(ctx))
 }

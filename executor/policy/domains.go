@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 
+	"golang.org/x/net/idna"
+
 	v1 "harness/contract/harness/v1"
 )
 
@@ -15,18 +17,38 @@ func (r *rule) domain() error {
 	if !ok {
 		return fmt.Errorf("WebFetch takes domain:NAME, as WebFetch(domain:example.com)")
 	}
-	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	name, err := Hostname(name)
+	if err != nil {
+		return fmt.Errorf("%q is no domain: %w", name, err)
+	}
 	if addr, err := netip.ParseAddr(name); err == nil {
 		r.host = addr.Unmap().String()
 		return nil
 	}
 	for _, l := range strings.Split(strings.TrimPrefix(name, "*."), ".") {
 		if l == "" || name != "*" && strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return fmt.Errorf("%q is no domain: a name as example.com, *.example.com for all below it, without scheme, port or path; other letters are written as xn--…", name)
+			return fmt.Errorf("%q is no domain: a name as example.com, *.example.com for all below it, without scheme, port or path", name)
 		}
 	}
 	r.host = name
 	return nil
+}
+
+// letters maps names as browsers do, but lets underscores stand.
+var letters = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(), idna.StrictDomainName(false))
+
+// Hostname is the one form of a host's name: lower case, xn--… where it has
+// other letters, no dot at its end. An error: it is none, and stays as it is.
+func Hostname(name string) (string, error) {
+	lower := strings.ToLower(name)
+	if wild := strings.TrimPrefix(lower, "*."); strings.Contains(wild, "xn--") || strings.IndexFunc(wild, func(r rune) bool { return r >= 0x80 }) >= 0 {
+		ascii, err := letters.ToASCII(wild)
+		if err != nil {
+			return name, err
+		}
+		lower = lower[:len(lower)-len(wild)] + ascii
+	}
+	return strings.TrimSuffix(lower, "."), nil
 }
 
 // reaches: the rule names the host. An address is allowed only by its own rule.

@@ -24,6 +24,11 @@ func TestDomains(t *testing.T) {
 			t.Errorf("%s: %v", host, d)
 		}
 	}
+	for _, name := range []string{"b\u00fccher.test", "XN--BCHER-KVA.test.", "B\u00dcCHER\u3002test"} { // one host
+		if d := load([]string{"WebFetch(domain:" + name + ")"}, nil, nil).Connect("xn--bcher-kva.test").Decision; d.Verdict != v1.Decision_allow {
+			t.Errorf("%s: %v", name, d)
+		}
+	}
 	p = load([]string{"WebFetch(domain:*.good.test)"}, nil, nil)
 	for _, host := range []string{"good.test", "notgood.test", "a.good.test.evil.test"} {
 		if d := p.Connect(host).Decision; d.Verdict != v1.Decision_deny || d.Reason != "no rule allows it; add WebFetch(domain:"+host+")" {

@@ -68,7 +68,8 @@ func TestNetwork(t *testing.T) {
 		const code = "curl -s -m 5 -o /dev/null -w '%{http_code}' "
 		for _, c := range []struct{ name, line, want, refused string }{
 			{"S-sbx-015", code + "http://allowed.test" + port + "/", "200", ""},
-			{"S-sbx-013", "curl -s -H 'Host: exfil.test' http://allowed.test" + port + "/", "host allowed.test" + port + "\n", ""},
+			{"S-sbx-013", code + "-H 'Host: exfil.test' http://allowed.test" + port + "/", "403", "allowed.test"},
+			{"S-sbx-013 in a tunnel", code + "--proxytunnel -H 'Host: exfil.test' http://allowed.test" + port + "/", "403", "allowed.test"},
 			{"S-sbx-013 tunnel", "curl -s --proxytunnel -H 'Host: exfil.test' http://exfil.test" + port + "/; echo $?", "56\n", "exfil.test"},
 			{"S-cmd-131", code + "http://allowed.test@exfil.test/x", "403", "exfil.test"},
 			{"S-sbx-014", "for a in 2130706433 '[::ffff:127.0.0.1]' 0x7f.1; do curl -s -m 3 http://$a" + port + "/ | grep '^host'; curl -s -m 3 --noproxy '' http://$a" + port + "/ | grep '^host'; done; echo end", "end\n", "127.0.0.1"},

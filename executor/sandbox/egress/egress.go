@@ -14,9 +14,13 @@ package egress
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -30,6 +34,7 @@ const (
 	maxListed   = 200
 	maxRefused  = 800 // listed beyond the first ones
 	maxHeader   = 64 << 10
+	maxLine     = 16 << 10
 	headerTime  = 30 * time.Second
 	dialTimeout = 30 * time.Second
 )
@@ -55,11 +60,11 @@ type Proxy struct {
 	cancel   context.CancelFunc
 	work     sync.WaitGroup
 
-	mu     sync.Mutex
-	open   map[net.Conn]bool // nil: closed
-	list   []*v1.Connection
-	refuse int
-	total  int
+	mu      sync.Mutex
+	open    map[net.Conn]bool // nil: closed
+	list    []*v1.Connection
+	refused int
+	total   int
 }
 
 // Serve begins to accept; it returns at once.
@@ -142,7 +147,7 @@ type client struct {
 func (p *Proxy) serve(conn *net.TCPConn) {
 	conn.SetReadDeadline(time.Now().Add(headerTime))
 	limit := &io.LimitedReader{R: conn, N: maxHeader}
-	c := &client{conn, limit, bufio.NewReader(limit)}
+	c := &client{conn, limit, bufio.NewReaderSize(limit, maxLine)}
 	first, err := c.ahead.Peek(1)
 	switch {
 	case err != nil:
@@ -160,18 +165,34 @@ func (p *Proxy) begun(protocol string, t target, refused *v1.Decision) *v1.Conne
 	defer p.mu.Unlock()
 	p.total++
 	switch {
-	case len(p.list)-p.refuse < maxListed && refused == nil:
+	case len(p.list)-p.refused < maxListed && refused == nil:
 		p.list = append(p.list, c)
-	case refused != nil && p.refuse < maxRefused:
-		p.refuse++
+	case refused != nil && p.refused < maxRefused:
+		p.refused++
 		p.list = append(p.list, c)
 	}
 	return c
 }
 
-// tunnel copies both ways until both are at their end. Between two TCP
-// connections io.Copy moves the bytes inside the kernel.
-func (c *client) tunnel(up *net.TCPConn, r *v1.Connection) {
+// refuse ends a connection that was begun.
+func (p *Proxy) refuse(r *v1.Connection, reason string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r.Refused = no(net.JoinHostPort(r.Host, strconv.Itoa(int(r.Port))), reason)
+	switch listed := slices.Contains(p.list, r); {
+	case listed:
+		p.refused++
+	case p.refused < maxRefused:
+		p.refused++
+		p.list = append(p.list, r)
+	}
+}
+
+// tunnel copies both ways until both are at their end, for a client that says
+// what it was judged for: a TLS handshake names the host, and plain HTTP is one
+// request to it. Between two TCP connections io.Copy moves the bytes inside
+// the kernel.
+func (p *Proxy) tunnel(c *client, up *net.TCPConn, t target, r *v1.Connection) {
 	c.SetReadDeadline(time.Time{})
 	var work sync.WaitGroup
 	work.Go(func() {
@@ -179,14 +200,55 @@ func (c *client) tunnel(up *net.TCPConn, r *v1.Connection) {
 		r.ReceivedBytes = uint64(n)
 		c.CloseWrite()
 	})
-	early, _ := c.ahead.Peek(c.ahead.Buffered())
-	n, err := up.Write(early)
-	sent := int64(n)
-	if err == nil {
-		m, _ := io.Copy(up, c.TCPConn)
-		sent += m
+	sent := &counter{w: up}
+	if bad := c.begin(sent, t); bad != "" {
+		p.refuse(r, bad)
+		c.Close()
+		up.Close()
+	} else {
+		c.SetReadDeadline(time.Time{})
+		n, _ := io.Copy(up, c.TCPConn)
+		sent.n += uint64(n)
 	}
-	r.SentBytes = uint64(sent)
+	r.SentBytes = sent.n
 	up.CloseWrite()
 	work.Wait()
+}
+
+// begin passes on what was read of a tunnel's first bytes, or says what is
+// wrong with them.
+func (c *client) begin(up io.Writer, t target) (bad string) {
+	c.limit.N = maxHeader
+	switch c.opening() {
+	case handshake:
+		name, read, err := c.hello()
+		if err != nil {
+			bad = "its TLS handshake cannot be read: " + err.Error()
+		} else {
+			bad = t.named(name)
+		}
+		if bad != "" {
+			c.Write(accessDenied)
+			return bad
+		}
+		up.Write(read)
+	case request:
+		q, err := c.request()
+		if err == nil && (q.URL.Host != "" || q.Method == http.MethodConnect) {
+			err = errors.New("it asks for a proxy in a tunnel")
+		}
+		if err == nil {
+			err = t.hosted(q)
+		}
+		if err != nil {
+			c.answer(http.StatusForbidden, "harness: refused: "+t.String()+", "+err.Error())
+			return err.Error()
+		}
+		q.URL.Host = t.String()
+		c.pass(q, up)
+		return ""
+	}
+	early, _ := c.ahead.Peek(c.ahead.Buffered())
+	up.Write(early)
+	return ""
 }

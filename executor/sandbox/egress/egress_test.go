@@ -43,7 +43,7 @@ func ask(t *testing.T, at, text string) string {
 
 // Every rule allows here: the address alone refuses.
 func TestAddresses(t *testing.T) {
-	resolved := ""
+	resolved := "10.0.0.1" // of a name in other letters
 	p, at := serve(t, Config{Resolve: func(context.Context, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr(resolved)}, nil
 	}})

@@ -1,10 +1,14 @@
 package egress
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
+	"net/textproto"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -13,7 +17,7 @@ import (
 // http serves one request: a tunnel, or a request that is passed on. There is
 // one request a connection, so that nothing of one host meets another.
 func (p *Proxy) http(c *client) {
-	q, err := http.ReadRequest(c.ahead)
+	q, err := c.request()
 	if err != nil {
 		c.answer(http.StatusBadRequest, "harness: not a request to a proxy: "+err.Error())
 		return
@@ -29,6 +33,11 @@ func (p *Proxy) http(c *client) {
 		port = s
 	}
 	t := newTarget(q.URL.Hostname(), port)
+	if err := t.hosted(q); err != nil && protocol == "http" {
+		r := p.begun(protocol, t, no(t.String(), err.Error()))
+		c.answer(http.StatusForbidden, "harness: "+Says(r))
+		return
+	}
 	up, r, err := p.connect(protocol, t)
 	switch {
 	case r.Refused != nil:
@@ -41,12 +50,9 @@ func (p *Proxy) http(c *client) {
 	defer p.drop(up)
 	if protocol == "connect" {
 		io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n")
-		c.tunnel(up, r)
+		p.tunnel(c, up, t, r)
 		return
 	}
-	c.limit.N = math.MaxInt64
-	c.SetReadDeadline(time.Time{})
-	forOrigin(q)
 	var work sync.WaitGroup
 	work.Go(func() { // an answer may come before the request is whole
 		n, _ := io.Copy(c.TCPConn, up)
@@ -54,11 +60,53 @@ func (p *Proxy) http(c *client) {
 		c.Close()
 	})
 	sent := &counter{w: up}
-	if q.Write(sent) != nil {
+	if c.pass(q, sent) != nil {
 		up.CloseWrite()
 	}
 	work.Wait()
 	r.SentBytes = sent.n
+}
+
+// request reads one, with all its Host headers, which net/http leaves out.
+func (c *client) request() (*http.Request, error) {
+	head := &recorder{r: c.ahead}
+	q, err := http.ReadRequest(bufio.NewReader(head))
+	if err != nil {
+		return nil, err
+	}
+	head.off = true
+	r := textproto.NewReader(bufio.NewReader(&head.got))
+	for line := ""; line == "" && err == nil; { // the request's, after empty ones
+		line, err = r.ReadLine()
+	}
+	h, err := r.ReadMIMEHeader()
+	if err != nil {
+		return nil, err
+	}
+	if q.Header["Host"] = h["Host"]; len(h["Host"]) > 1 {
+		return nil, errors.New("it has more than one Host header")
+	}
+	return q, nil
+}
+
+// hosted is an error where a request's Host header names another host.
+func (t target) hosted(q *http.Request) error {
+	for _, h := range q.Header["Host"] {
+		u := url.URL{Host: h}
+		if strings.ContainsAny(h, "/@?#\\") || newTarget(u.Hostname(), "1").host != t.host {
+			return fmt.Errorf("its Host header names another host, %q", h)
+		}
+	}
+	return nil
+}
+
+// pass writes a request as for the server that its URL names, to which it is
+// the only one of its connection.
+func (c *client) pass(q *http.Request, up io.Writer) error {
+	c.limit.N = math.MaxInt64
+	c.SetReadDeadline(time.Time{})
+	forOrigin(q)
+	return q.Write(up)
 }
 
 // forOrigin makes a proxy's request one for the server that its URL names.
@@ -68,7 +116,7 @@ func forOrigin(q *http.Request) {
 			q.Header.Del(strings.TrimSpace(name))
 		}
 	}
-	for _, name := range []string{"Connection", "Proxy-Connection", "Proxy-Authorization", "Proxy-Authenticate", "Keep-Alive", "Te", "Trailer", "Upgrade"} {
+	for _, name := range []string{"Connection", "Proxy-Connection", "Proxy-Authorization", "Proxy-Authenticate", "Keep-Alive", "Te", "Trailer", "Upgrade", "Host"} {
 		q.Header.Del(name)
 	}
 	if q.Header.Get("User-Agent") == "" {

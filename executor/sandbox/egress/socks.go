@@ -50,7 +50,8 @@ func (p *Proxy) socks(c *client) {
 		c.reply(socksNoAddress)
 		return
 	}
-	up, r, err := p.connect("socks5", newTarget(host, strconv.Itoa(int(binary.BigEndian.Uint16(port)))))
+	t := newTarget(host, strconv.Itoa(int(binary.BigEndian.Uint16(port))))
+	up, r, err := p.connect("socks5", t)
 	switch {
 	case r.Refused != nil:
 		c.reply(socksNotAllowed)
@@ -61,7 +62,7 @@ func (p *Proxy) socks(c *client) {
 	}
 	defer p.drop(up)
 	c.reply(socksDone)
-	c.tunnel(up, r)
+	p.tunnel(c, up, t, r)
 }
 
 func (c *client) socksHost(kind byte) (string, bool) {

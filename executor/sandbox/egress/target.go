@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	v1 "harness/contract/harness/v1"
+	"harness/executor/policy"
 )
 
 // target is what a client asked for.
@@ -20,10 +21,14 @@ type target struct {
 }
 
 func newTarget(host, port string) target {
-	t := target{host: strings.TrimSuffix(strings.ToLower(host), ".")}
+	host, odd := policy.Hostname(host)
+	t := target{host: host}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
 		t.bad = "its port is no number from 1 to 65535"
+	}
+	if odd != nil {
+		t.host, t.bad = strings.ToValidUTF8(t.host, "\uFFFD"), "it is not a host's name: "+odd.Error()
 	}
 	t.port = uint16(n)
 	if addr, err := netip.ParseAddr(t.host); err == nil {
@@ -40,7 +45,7 @@ func newTarget(host, port string) target {
 	labels := strings.Split(t.host, ".")
 	for _, l := range labels {
 		if l == "" || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			t.host, t.bad = strings.ToValidUTF8(t.host, "\uFFFD"), "it is not a host's name; other letters are written as xn--…"
+			t.host, t.bad = strings.ToValidUTF8(t.host, "\uFFFD"), "it is not a host's name"
 		}
 	}
 	// What ends in a number is an address to the C library, in one of its many spellings.
@@ -94,13 +99,14 @@ func ours(a netip.Addr) bool {
 	return err != nil
 }
 
+func no(part, reason string) *v1.Decision {
+	return &v1.Decision{Verdict: v1.Decision_deny, Rule: "default", Source: "built-in", Reason: reason, Part: part}
+}
+
 // judge is the refusal of a target, or nil and the addresses to connect to.
 func (p *Proxy) judge(ctx context.Context, t target) (refused *v1.Decision, addrs []netip.Addr, err error) {
-	no := func(reason string) *v1.Decision {
-		return &v1.Decision{Verdict: v1.Decision_deny, Rule: "default", Source: "built-in", Reason: reason, Part: t.String()}
-	}
 	if t.bad != "" {
-		return no(t.bad), nil, nil
+		return no(t.String(), t.bad), nil, nil
 	}
 	d := p.config.Decide(t.host)
 	if d.Verdict == v1.Decision_ask {
@@ -122,7 +128,7 @@ func (p *Proxy) judge(ctx context.Context, t target) (refused *v1.Decision, addr
 		}
 	}
 	if len(addrs) == 0 {
-		return no(fmt.Sprintf("its address %v is not public; an administrator or the user may open it with private_networks", found)), nil, nil
+		return no(t.String(), fmt.Sprintf("its address %v is not public; an administrator or the user may open it with private_networks", found)), nil, nil
 	}
 	return nil, addrs, nil
 }

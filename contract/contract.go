@@ -37,6 +37,7 @@ const (
 	RunCommand = "run_command"
 	WriteStdin = "write_stdin"
 	CancelStep = "cancel_step"
+	ReadOutput = "read_output"
 	Diff       = "diff"
 	Restore    = "restore"
 	Apply      = "apply"

@@ -31,6 +31,7 @@ var actions = map[string]spec{
 	RunCommand: {args: &v1.RunCommandArgs{}, required: []string{"cmd"}},
 	WriteStdin: {args: &v1.WriteStdinArgs{}, required: []string{"target"}},
 	CancelStep: {args: &v1.CancelStepArgs{}, required: []string{"target"}},
+	ReadOutput: {args: &v1.ReadOutputArgs{}, required: []string{"target"}, reads: true},
 	Diff:       {args: &v1.DiffArgs{}, reads: true},
 	Restore:    {args: &v1.RestoreArgs{}},
 	Apply:      {args: &v1.ApplyArgs{}},
@@ -169,6 +170,9 @@ func setField(msg protoreflect.Message, fd protoreflect.FieldDescriptor, value *
 	return nil
 }
 
+// maxExact is the largest whole number up to which JSON's numbers have them all.
+const maxExact = 1 << 53
+
 func scalar(fd protoreflect.FieldDescriptor, value *structpb.Value) (protoreflect.Value, *Error) {
 	var none protoreflect.Value
 	switch fd.Kind() {
@@ -191,6 +195,15 @@ func scalar(fd protoreflect.FieldDescriptor, value *structpb.Value) (protoreflec
 			return none, Errorf(v1.Error_invalid, "must be a whole number from 0 to %d, is %v", uint32(math.MaxUint32), n)
 		}
 		return protoreflect.ValueOfUint32(uint32(v.NumberValue)), nil
+	case protoreflect.Uint64Kind:
+		v, ok := value.GetKind().(*structpb.Value_NumberValue)
+		if !ok {
+			return none, wrongType("a whole number", value)
+		}
+		if n := v.NumberValue; n < 0 || n > maxExact || n != math.Trunc(n) {
+			return none, Errorf(v1.Error_invalid, "must be a whole number from 0 to %d, is %v", uint64(maxExact), n)
+		}
+		return protoreflect.ValueOfUint64(uint64(v.NumberValue)), nil
 	case protoreflect.EnumKind:
 		v, ok := value.GetKind().(*structpb.Value_StringValue)
 		if !ok {

@@ -167,6 +167,9 @@ func (s *session) collect(l *live, out *os.File, cancel context.CancelCauseFunc)
 		budget = min(max(n, 64), maxOutputText)
 	}
 	o := artifact.NewOutput(s.store, budget)
+	l.mu.Lock()
+	l.output = o
+	l.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -55,7 +55,7 @@ func (s *session) judge(step *v1.Step, args proto.Message) policy.Verdict {
 		req.Action = mcp.Name(a.Server, a.Tool)
 	case *v1.ListMcpToolsArgs:
 		return control // each server and tool is judged by itself
-	case *v1.DiffArgs, *v1.CancelStepArgs, *v1.WriteStdinArgs:
+	case *v1.DiffArgs, *v1.CancelStepArgs, *v1.WriteStdinArgs, *v1.ReadOutputArgs:
 		return control
 	}
 	return s.currentPolicy().Judge(req)

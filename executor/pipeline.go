@@ -100,6 +100,8 @@ func (s *session) act(ctx context.Context, l *live, args proto.Message, tx *work
 		return s.writeStdin(a, r)
 	case *v1.CancelStepArgs:
 		return s.cancelStep(a, r)
+	case *v1.ReadOutputArgs:
+		return s.readPrinted(ctx, a, r)
 	case *v1.DiffArgs:
 		return s.diff(a, r)
 	case *v1.RestoreArgs:

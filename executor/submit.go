@@ -10,6 +10,7 @@ import (
 
 	"harness/contract"
 	v1 "harness/contract/harness/v1"
+	"harness/executor/artifact"
 )
 
 // live is a step that has no result yet: it runs, or it is held.
@@ -25,6 +26,7 @@ type live struct {
 	input    *os.File               // and the one that the command reads
 	last     []byte                 // the end of what it printed
 	waits    bool                   // for input
+	output   *artifact.Output       // of a command: what it printed so far
 	answers  chan *v1.DecideRequest // to questions about its connections, one at a time
 	changed  chan struct{}          // closed and renewed when approval or result change
 }
@@ -108,6 +110,10 @@ func (s *session) submit(ctx context.Context, step *v1.Step, args proto.Message)
 	case s.ctx.Err() != nil:
 		s.mu.Unlock()
 		return nil, contract.Errorf(v1.Error_unavailable, "the session is closing")
+	case step.Action == contract.RunCommand && s.commands() >= maxCommands:
+		s.mu.Unlock()
+		return refuse(step, contract.Errorf(v1.Error_unavailable, "%d commands run in this session, and no more may at once", maxCommands).
+			WithHint("wait for one to end, or cancel one; then send the step again")), nil
 	default:
 		if err := s.journal.Intent(step, digest); err != nil {
 			s.mu.Unlock()
@@ -128,6 +134,19 @@ func (s *session) submit(ctx context.Context, step *v1.Step, args proto.Message)
 		return l.now(), nil
 	}
 	return l.settled(ctx)
+}
+
+// maxCommands is how many commands of a session may run or be held at once.
+const maxCommands = 64
+
+// commands is how many commands have no result yet; the caller holds s.mu.
+func (s *session) commands() (n int) {
+	for _, l := range s.live {
+		if l.step.Action == contract.RunCommand {
+			n++
+		}
+	}
+	return n
 }
 
 // now is the step's state at this instant, without waiting.

@@ -66,7 +66,7 @@ func fieldSchema(fd protoreflect.FieldDescriptor) map[string]any {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:
 		return map[string]any{"type": "boolean"}
-	case protoreflect.Uint32Kind:
+	case protoreflect.Uint32Kind, protoreflect.Uint64Kind:
 		return map[string]any{"type": "integer", "minimum": 0}
 	case protoreflect.EnumKind:
 		var names []string

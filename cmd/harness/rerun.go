@@ -40,7 +40,7 @@ func (n *now) steps(x contract.Executor, p *past, steps []*session.Step) error {
 		if i < n.from {
 			continue
 		}
-		if s.SessionId != p.ID || s.Mode == v1.Step_async || s.Action == contract.CancelStep || s.Action == contract.WriteStdin {
+		if s.SessionId != p.ID || s.Mode == v1.Step_async || s.Action == contract.CancelStep || s.Action == contract.ReadOutput || s.Action == contract.WriteStdin {
 			if i < p.first {
 				continue
 			}

@@ -151,6 +151,14 @@ func (s *Stream) Next(b []byte) string {
 	return Harmless(all[:cut])
 }
 
+// Piece is the harmless text of b, and how many bytes at its end are a cut
+// character or sequence that is not in it.
+func Piece(b []byte) (text string, rest int) {
+	var s Stream
+	text = s.Next(b)
+	return text, len(s.rest)
+}
+
 // Rest is what was waited for in vain.
 func (s *Stream) Rest() string {
 	defer func() { s.rest = nil }()

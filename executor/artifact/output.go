@@ -1,8 +1,11 @@
 package artifact
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"os"
+	"sync"
 
 	v1 "harness/contract/harness/v1"
 )
@@ -14,6 +17,7 @@ const MaxOutput = 4 << 30
 // Output collects what a command prints in constant memory: head and tail for
 // the model, the whole on disk once it is more than those.
 type Output struct {
+	mu         sync.Mutex
 	store      *Store
 	budget     int // bytes of text wanted
 	head, tail []byte
@@ -21,6 +25,8 @@ type Output struct {
 	total      uint64
 	whole      *writer
 	err        error
+	exact      bool // somebody reads by offsets, so the bytes are kept as they are
+	given      bool // Result was called
 }
 
 // NewOutput collects for a text of about budget bytes.
@@ -30,6 +36,8 @@ func NewOutput(s *Store, budget int) *Output {
 
 // Write takes the next bytes. It never fails: what could not be kept is said by Result.
 func (o *Output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	n := len(b)
 	o.total += uint64(n)
 	if o.whole != nil && o.err == nil {
@@ -77,13 +85,43 @@ func (o *Output) ring(b []byte) {
 }
 
 // Total is the number of bytes so far.
-func (o *Output) Total() uint64 { return o.total }
+func (o *Output) Total() uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.total
+}
+
+// ReadAt reads what was printed so far, from any offset; io.EOF is the end of
+// it for now. After Result it is os.ErrClosed: what was kept is in the store.
+func (o *Output) ReadAt(b []byte, offset int64) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.exact = true
+	switch {
+	case o.given:
+		return 0, os.ErrClosed
+	case o.err != nil:
+		return 0, o.err
+	case o.whole != nil:
+		return o.whole.f.ReadAt(b, offset)
+	case offset >= int64(len(o.head)):
+		return 0, io.EOF
+	}
+	return copy(b, o.head[offset:]), nil
+}
 
 // Result is the output as a step gives it out. The error says why the whole
 // could not be kept; head and tail are there all the same.
 func (o *Output) Result() (*v1.Output, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.given = true
 	if o.whole == nil {
-		return &v1.Output{Text: Harmless(o.head), TotalBytes: o.total}, nil
+		out := &v1.Output{Text: Harmless(o.head), TotalBytes: o.total}
+		if o.exact && out.Text != string(o.head) {
+			out.Artifact, _, o.err = o.store.Put(bytes.NewReader(o.head), MaxOutput)
+		}
+		return out, o.err
 	}
 	tail := append(append([]byte{}, o.tail[o.at:]...), o.tail[:o.at]...)
 	omitted := o.total - uint64(len(o.head)) - uint64(len(tail))
@@ -112,7 +150,7 @@ func (o *Output) Copy(r io.Reader, also func([]byte)) error {
 			o.Write(buf[:n])
 			also(buf[:n])
 		}
-		if o.total > MaxOutput {
+		if o.Total() > MaxOutput {
 			return io.ErrShortBuffer
 		}
 		if err == io.EOF {

@@ -74,7 +74,7 @@ func (policy *Policy) Judge(q Request) Verdict {
 		f, save = p.script(q)
 	case contract.ReadFile, contract.ListFiles, contract.Search, contract.WriteFile, contract.EditFile, contract.ApplyPatch:
 		f = p.files(q)
-	case contract.Diff, contract.CancelStep:
+	case contract.Diff, contract.CancelStep, contract.ReadOutput:
 		f = builtin(allow, "it changes nothing", "")
 	case contract.Restore, contract.WriteStdin:
 		f = builtin(allow, "it belongs to steps that were allowed", "")

@@ -392,7 +392,7 @@ func (x Error_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Kind.Descriptor instead.
 func (Error_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24, 0}
 }
 
 type Change_Kind int32
@@ -444,7 +444,7 @@ func (x Change_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Change_Kind.Descriptor instead.
 func (Change_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28, 0}
 }
 
 type Change_Type int32
@@ -496,7 +496,7 @@ func (x Change_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Change_Type.Descriptor instead.
 func (Change_Type) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27, 1}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28, 1}
 }
 
 type Decision_Verdict int32
@@ -548,7 +548,7 @@ func (x Decision_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Decision_Verdict.Descriptor instead.
 func (Decision_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34, 0}
 }
 
 type DecideRequest_Answer int32
@@ -597,7 +597,7 @@ func (x DecideRequest_Answer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Answer.Descriptor instead.
 func (DecideRequest_Answer) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{46, 0}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{47, 0}
 }
 
 type DecideRequest_Scope int32
@@ -646,7 +646,7 @@ func (x DecideRequest_Scope) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DecideRequest_Scope.Descriptor instead.
 func (DecideRequest_Scope) EnumDescriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{46, 1}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{47, 1}
 }
 
 // Step is one typed action.
@@ -1472,6 +1472,75 @@ func (x *CancelStepArgs) GetTarget() string {
 	return ""
 }
 
+// ReadOutputArgs: what a command printed, from any offset, while it runs and after.
+type ReadOutputArgs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Target        string                 `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`    // step_id of a run_command step
+	Offset        uint64                 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`   // in bytes, from 0
+	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`     // bytes; 0: the executor's default
+	WaitMs        uint32                 `protobuf:"varint,4,opt,name=wait_ms,proto3" json:"wait_ms,omitempty"` // waits that long for something past offset, or for the step's end
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadOutputArgs) Reset() {
+	*x = ReadOutputArgs{}
+	mi := &file_harness_v1_harness_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadOutputArgs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadOutputArgs) ProtoMessage() {}
+
+func (x *ReadOutputArgs) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_v1_harness_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadOutputArgs.ProtoReflect.Descriptor instead.
+func (*ReadOutputArgs) Descriptor() ([]byte, []int) {
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ReadOutputArgs) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *ReadOutputArgs) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *ReadOutputArgs) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ReadOutputArgs) GetWaitMs() uint32 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
 // DiffArgs: what the session's steps changed, as a unified diff.
 type DiffArgs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1483,7 +1552,7 @@ type DiffArgs struct {
 
 func (x *DiffArgs) Reset() {
 	*x = DiffArgs{}
-	mi := &file_harness_v1_harness_proto_msgTypes[12]
+	mi := &file_harness_v1_harness_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1564,7 @@ func (x *DiffArgs) String() string {
 func (*DiffArgs) ProtoMessage() {}
 
 func (x *DiffArgs) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[12]
+	mi := &file_harness_v1_harness_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1508,7 +1577,7 @@ func (x *DiffArgs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffArgs.ProtoReflect.Descriptor instead.
 func (*DiffArgs) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{12}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DiffArgs) GetStep() string {
@@ -1540,7 +1609,7 @@ type RestoreArgs struct {
 
 func (x *RestoreArgs) Reset() {
 	*x = RestoreArgs{}
-	mi := &file_harness_v1_harness_proto_msgTypes[13]
+	mi := &file_harness_v1_harness_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1552,7 +1621,7 @@ func (x *RestoreArgs) String() string {
 func (*RestoreArgs) ProtoMessage() {}
 
 func (x *RestoreArgs) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[13]
+	mi := &file_harness_v1_harness_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1565,7 +1634,7 @@ func (x *RestoreArgs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreArgs.ProtoReflect.Descriptor instead.
 func (*RestoreArgs) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{13}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RestoreArgs) GetToStep() string {
@@ -1615,7 +1684,7 @@ type ApplyArgs struct {
 
 func (x *ApplyArgs) Reset() {
 	*x = ApplyArgs{}
-	mi := &file_harness_v1_harness_proto_msgTypes[14]
+	mi := &file_harness_v1_harness_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1627,7 +1696,7 @@ func (x *ApplyArgs) String() string {
 func (*ApplyArgs) ProtoMessage() {}
 
 func (x *ApplyArgs) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[14]
+	mi := &file_harness_v1_harness_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1640,7 +1709,7 @@ func (x *ApplyArgs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyArgs.ProtoReflect.Descriptor instead.
 func (*ApplyArgs) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{14}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ApplyArgs) GetPaths() []string {
@@ -1674,7 +1743,7 @@ type ListMcpToolsArgs struct {
 
 func (x *ListMcpToolsArgs) Reset() {
 	*x = ListMcpToolsArgs{}
-	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	mi := &file_harness_v1_harness_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +1755,7 @@ func (x *ListMcpToolsArgs) String() string {
 func (*ListMcpToolsArgs) ProtoMessage() {}
 
 func (x *ListMcpToolsArgs) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[15]
+	mi := &file_harness_v1_harness_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +1768,7 @@ func (x *ListMcpToolsArgs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMcpToolsArgs.ProtoReflect.Descriptor instead.
 func (*ListMcpToolsArgs) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{15}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{16}
 }
 
 // CallMcpToolArgs calls a tool of an MCP server. It is judged as mcp__SERVER__TOOL.
@@ -1715,7 +1784,7 @@ type CallMcpToolArgs struct {
 
 func (x *CallMcpToolArgs) Reset() {
 	*x = CallMcpToolArgs{}
-	mi := &file_harness_v1_harness_proto_msgTypes[16]
+	mi := &file_harness_v1_harness_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1796,7 @@ func (x *CallMcpToolArgs) String() string {
 func (*CallMcpToolArgs) ProtoMessage() {}
 
 func (x *CallMcpToolArgs) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[16]
+	mi := &file_harness_v1_harness_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1809,7 @@ func (x *CallMcpToolArgs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallMcpToolArgs.ProtoReflect.Descriptor instead.
 func (*CallMcpToolArgs) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{16}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CallMcpToolArgs) GetServer() string {
@@ -1781,7 +1850,7 @@ type DiscardArgs struct {
 
 func (x *DiscardArgs) Reset() {
 	*x = DiscardArgs{}
-	mi := &file_harness_v1_harness_proto_msgTypes[17]
+	mi := &file_harness_v1_harness_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1793,7 +1862,7 @@ func (x *DiscardArgs) String() string {
 func (*DiscardArgs) ProtoMessage() {}
 
 func (x *DiscardArgs) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[17]
+	mi := &file_harness_v1_harness_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1806,7 +1875,7 @@ func (x *DiscardArgs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiscardArgs.ProtoReflect.Descriptor instead.
 func (*DiscardArgs) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{17}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DiscardArgs) GetPaths() []string {
@@ -1841,16 +1910,17 @@ type StepResult struct {
 	ExecsTotal       uint32                 `protobuf:"varint,21,opt,name=execs_total,proto3" json:"execs_total,omitempty"`
 	Connections      []*Connection          `protobuf:"bytes,22,rep,name=connections,proto3" json:"connections,omitempty"` // connections that the step made, or was refused; may be cut to the first 200
 	ConnectionsTotal uint32                 `protobuf:"varint,23,opt,name=connections_total,proto3" json:"connections_total,omitempty"`
-	Tests            []*TestReport          `protobuf:"bytes,24,rep,name=tests,proto3" json:"tests,omitempty"`         // reports of tests among the artifacts and in the output
-	Image            *Image                 `protobuf:"bytes,25,opt,name=image,proto3" json:"image,omitempty"`         // read_file of an image, or the first that an MCP tool gave
-	McpTools         []*McpTool             `protobuf:"bytes,26,rep,name=mcp_tools,proto3" json:"mcp_tools,omitempty"` // list_mcp_tools
+	Tests            []*TestReport          `protobuf:"bytes,24,rep,name=tests,proto3" json:"tests,omitempty"`                           // reports of tests among the artifacts and in the output
+	Image            *Image                 `protobuf:"bytes,25,opt,name=image,proto3" json:"image,omitempty"`                           // read_file of an image, or the first that an MCP tool gave
+	McpTools         []*McpTool             `protobuf:"bytes,26,rep,name=mcp_tools,proto3" json:"mcp_tools,omitempty"`                   // list_mcp_tools
+	Target           Status                 `protobuf:"varint,27,opt,name=target,proto3,enum=harness.v1.Status" json:"target,omitempty"` // read_output: the state of the step that was read
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *StepResult) Reset() {
 	*x = StepResult{}
-	mi := &file_harness_v1_harness_proto_msgTypes[18]
+	mi := &file_harness_v1_harness_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1862,7 +1932,7 @@ func (x *StepResult) String() string {
 func (*StepResult) ProtoMessage() {}
 
 func (x *StepResult) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[18]
+	mi := &file_harness_v1_harness_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1875,7 +1945,7 @@ func (x *StepResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepResult.ProtoReflect.Descriptor instead.
 func (*StepResult) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{18}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StepResult) GetStepId() string {
@@ -2060,6 +2130,13 @@ func (x *StepResult) GetMcpTools() []*McpTool {
 	return nil
 }
 
+func (x *StepResult) GetTarget() Status {
+	if x != nil {
+		return x.Target
+	}
+	return Status_status_unspecified
+}
+
 // McpTool is a tool as its server describes it: data, made harmless and cut, not
 // instructions.
 type McpTool struct {
@@ -2075,7 +2152,7 @@ type McpTool struct {
 
 func (x *McpTool) Reset() {
 	*x = McpTool{}
-	mi := &file_harness_v1_harness_proto_msgTypes[19]
+	mi := &file_harness_v1_harness_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2164,7 @@ func (x *McpTool) String() string {
 func (*McpTool) ProtoMessage() {}
 
 func (x *McpTool) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[19]
+	mi := &file_harness_v1_harness_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2177,7 @@ func (x *McpTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use McpTool.ProtoReflect.Descriptor instead.
 func (*McpTool) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{19}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *McpTool) GetServer() string {
@@ -2152,7 +2229,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_harness_v1_harness_proto_msgTypes[20]
+	mi := &file_harness_v1_harness_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2241,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[20]
+	mi := &file_harness_v1_harness_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2254,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{20}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Image) GetMediaType() string {
@@ -2225,7 +2302,7 @@ type Exec struct {
 
 func (x *Exec) Reset() {
 	*x = Exec{}
-	mi := &file_harness_v1_harness_proto_msgTypes[21]
+	mi := &file_harness_v1_harness_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2237,7 +2314,7 @@ func (x *Exec) String() string {
 func (*Exec) ProtoMessage() {}
 
 func (x *Exec) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[21]
+	mi := &file_harness_v1_harness_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2250,7 +2327,7 @@ func (x *Exec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exec.ProtoReflect.Descriptor instead.
 func (*Exec) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{21}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Exec) GetProgram() string {
@@ -2326,7 +2403,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_harness_v1_harness_proto_msgTypes[22]
+	mi := &file_harness_v1_harness_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2415,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[22]
+	mi := &file_harness_v1_harness_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2428,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{22}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Connection) GetHost() string {
@@ -2422,7 +2499,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_harness_v1_harness_proto_msgTypes[23]
+	mi := &file_harness_v1_harness_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2434,7 +2511,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[23]
+	mi := &file_harness_v1_harness_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2447,7 +2524,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{23}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Error) GetKind() Error_Kind {
@@ -2486,13 +2563,14 @@ type Output struct {
 	TotalBytes    uint64                 `protobuf:"varint,2,opt,name=total_bytes,proto3" json:"total_bytes,omitempty"`
 	OmittedBytes  uint64                 `protobuf:"varint,3,opt,name=omitted_bytes,proto3" json:"omitted_bytes,omitempty"`
 	Artifact      string                 `protobuf:"bytes,4,opt,name=artifact,proto3" json:"artifact,omitempty"` // digest of the whole, where text is not all of it
+	Next          uint64                 `protobuf:"varint,5,opt,name=next,proto3" json:"next,omitempty"`        // read_output: the offset after text
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Output) Reset() {
 	*x = Output{}
-	mi := &file_harness_v1_harness_proto_msgTypes[24]
+	mi := &file_harness_v1_harness_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2504,7 +2582,7 @@ func (x *Output) String() string {
 func (*Output) ProtoMessage() {}
 
 func (x *Output) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[24]
+	mi := &file_harness_v1_harness_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2517,7 +2595,7 @@ func (x *Output) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Output.ProtoReflect.Descriptor instead.
 func (*Output) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{24}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Output) GetText() string {
@@ -2548,6 +2626,13 @@ func (x *Output) GetArtifact() string {
 	return ""
 }
 
+func (x *Output) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
 type FileInfo struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -2563,7 +2648,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	mi := &file_harness_v1_harness_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2575,7 +2660,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[25]
+	mi := &file_harness_v1_harness_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2588,7 +2673,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{25}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FileInfo) GetPath() string {
@@ -2651,7 +2736,7 @@ type ChangeSet struct {
 
 func (x *ChangeSet) Reset() {
 	*x = ChangeSet{}
-	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	mi := &file_harness_v1_harness_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2663,7 +2748,7 @@ func (x *ChangeSet) String() string {
 func (*ChangeSet) ProtoMessage() {}
 
 func (x *ChangeSet) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[26]
+	mi := &file_harness_v1_harness_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2676,7 +2761,7 @@ func (x *ChangeSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeSet.ProtoReflect.Descriptor instead.
 func (*ChangeSet) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{26}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ChangeSet) GetChanges() []*Change {
@@ -2716,7 +2801,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_harness_v1_harness_proto_msgTypes[27]
+	mi := &file_harness_v1_harness_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +2813,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[27]
+	mi := &file_harness_v1_harness_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +2826,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{27}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Change) GetKind() Change_Kind {
@@ -2811,7 +2896,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_harness_v1_harness_proto_msgTypes[28]
+	mi := &file_harness_v1_harness_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2823,7 +2908,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[28]
+	mi := &file_harness_v1_harness_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +2921,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{28}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Conflict) GetPath() string {
@@ -2876,7 +2961,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_harness_v1_harness_proto_msgTypes[29]
+	mi := &file_harness_v1_harness_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +2973,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[29]
+	mi := &file_harness_v1_harness_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +2986,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{29}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TestReport) GetName() string {
@@ -2963,7 +3048,7 @@ type TestFailure struct {
 
 func (x *TestFailure) Reset() {
 	*x = TestFailure{}
-	mi := &file_harness_v1_harness_proto_msgTypes[30]
+	mi := &file_harness_v1_harness_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2975,7 +3060,7 @@ func (x *TestFailure) String() string {
 func (*TestFailure) ProtoMessage() {}
 
 func (x *TestFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[30]
+	mi := &file_harness_v1_harness_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2988,7 +3073,7 @@ func (x *TestFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestFailure.ProtoReflect.Descriptor instead.
 func (*TestFailure) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{30}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TestFailure) GetName() string {
@@ -3017,7 +3102,7 @@ type Artifact struct {
 
 func (x *Artifact) Reset() {
 	*x = Artifact{}
-	mi := &file_harness_v1_harness_proto_msgTypes[31]
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3029,7 +3114,7 @@ func (x *Artifact) String() string {
 func (*Artifact) ProtoMessage() {}
 
 func (x *Artifact) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[31]
+	mi := &file_harness_v1_harness_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3042,7 +3127,7 @@ func (x *Artifact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifact.ProtoReflect.Descriptor instead.
 func (*Artifact) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{31}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Artifact) GetName() string {
@@ -3084,7 +3169,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3096,7 +3181,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[32]
+	mi := &file_harness_v1_harness_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3109,7 +3194,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{32}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Usage) GetWallMs() float64 {
@@ -3147,7 +3232,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3244,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[33]
+	mi := &file_harness_v1_harness_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3257,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{33}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Decision) GetVerdict() Decision_Verdict {
@@ -3231,7 +3316,7 @@ type Approval struct {
 
 func (x *Approval) Reset() {
 	*x = Approval{}
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3243,7 +3328,7 @@ func (x *Approval) String() string {
 func (*Approval) ProtoMessage() {}
 
 func (x *Approval) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[34]
+	mi := &file_harness_v1_harness_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3256,7 +3341,7 @@ func (x *Approval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approval.ProtoReflect.Descriptor instead.
 func (*Approval) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{34}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Approval) GetApprovalId() string {
@@ -3364,7 +3449,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3376,7 +3461,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[35]
+	mi := &file_harness_v1_harness_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3389,7 +3474,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{35}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -3532,7 +3617,7 @@ type NeedsInput struct {
 
 func (x *NeedsInput) Reset() {
 	*x = NeedsInput{}
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3544,7 +3629,7 @@ func (x *NeedsInput) String() string {
 func (*NeedsInput) ProtoMessage() {}
 
 func (x *NeedsInput) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[36]
+	mi := &file_harness_v1_harness_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3557,7 +3642,7 @@ func (x *NeedsInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeedsInput.ProtoReflect.Descriptor instead.
 func (*NeedsInput) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{36}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NeedsInput) GetPrompt() string {
@@ -3577,7 +3662,7 @@ type StepStarted struct {
 
 func (x *StepStarted) Reset() {
 	*x = StepStarted{}
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3589,7 +3674,7 @@ func (x *StepStarted) String() string {
 func (*StepStarted) ProtoMessage() {}
 
 func (x *StepStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[37]
+	mi := &file_harness_v1_harness_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3602,7 +3687,7 @@ func (x *StepStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepStarted.ProtoReflect.Descriptor instead.
 func (*StepStarted) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{37}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *StepStarted) GetAction() string {
@@ -3629,7 +3714,7 @@ type OutputChunk struct {
 
 func (x *OutputChunk) Reset() {
 	*x = OutputChunk{}
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3641,7 +3726,7 @@ func (x *OutputChunk) String() string {
 func (*OutputChunk) ProtoMessage() {}
 
 func (x *OutputChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[38]
+	mi := &file_harness_v1_harness_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3654,7 +3739,7 @@ func (x *OutputChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutputChunk.ProtoReflect.Descriptor instead.
 func (*OutputChunk) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{38}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *OutputChunk) GetOffset() uint64 {
@@ -3682,7 +3767,7 @@ type Capability struct {
 
 func (x *Capability) Reset() {
 	*x = Capability{}
-	mi := &file_harness_v1_harness_proto_msgTypes[39]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3694,7 +3779,7 @@ func (x *Capability) String() string {
 func (*Capability) ProtoMessage() {}
 
 func (x *Capability) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[39]
+	mi := &file_harness_v1_harness_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3707,7 +3792,7 @@ func (x *Capability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Capability.ProtoReflect.Descriptor instead.
 func (*Capability) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{39}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Capability) GetName() string {
@@ -3748,7 +3833,7 @@ type OpenRequest struct {
 
 func (x *OpenRequest) Reset() {
 	*x = OpenRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[40]
+	mi := &file_harness_v1_harness_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3760,7 +3845,7 @@ func (x *OpenRequest) String() string {
 func (*OpenRequest) ProtoMessage() {}
 
 func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[40]
+	mi := &file_harness_v1_harness_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3773,7 +3858,7 @@ func (x *OpenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
 func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{40}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *OpenRequest) GetSessionId() string {
@@ -3858,7 +3943,7 @@ type OpenResponse struct {
 
 func (x *OpenResponse) Reset() {
 	*x = OpenResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[41]
+	mi := &file_harness_v1_harness_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3870,7 +3955,7 @@ func (x *OpenResponse) String() string {
 func (*OpenResponse) ProtoMessage() {}
 
 func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[41]
+	mi := &file_harness_v1_harness_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3883,7 +3968,7 @@ func (x *OpenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
 func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{41}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *OpenResponse) GetSessionId() string {
@@ -3972,7 +4057,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[42]
+	mi := &file_harness_v1_harness_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3984,7 +4069,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[42]
+	mi := &file_harness_v1_harness_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3997,7 +4082,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{42}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SubmitRequest) GetStep() *Step {
@@ -4016,7 +4101,7 @@ type SubmitResponse struct {
 
 func (x *SubmitResponse) Reset() {
 	*x = SubmitResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[43]
+	mi := &file_harness_v1_harness_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4028,7 +4113,7 @@ func (x *SubmitResponse) String() string {
 func (*SubmitResponse) ProtoMessage() {}
 
 func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[43]
+	mi := &file_harness_v1_harness_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4041,7 +4126,7 @@ func (x *SubmitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitResponse.ProtoReflect.Descriptor instead.
 func (*SubmitResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{43}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SubmitResponse) GetResult() *StepResult {
@@ -4062,7 +4147,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[44]
+	mi := &file_harness_v1_harness_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4074,7 +4159,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[44]
+	mi := &file_harness_v1_harness_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4087,7 +4172,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{44}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WatchRequest) GetSessionId() string {
@@ -4120,7 +4205,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[45]
+	mi := &file_harness_v1_harness_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4132,7 +4217,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[45]
+	mi := &file_harness_v1_harness_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4145,7 +4230,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{45}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WatchResponse) GetEvent() *Event {
@@ -4173,7 +4258,7 @@ type DecideRequest struct {
 
 func (x *DecideRequest) Reset() {
 	*x = DecideRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[46]
+	mi := &file_harness_v1_harness_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4185,7 +4270,7 @@ func (x *DecideRequest) String() string {
 func (*DecideRequest) ProtoMessage() {}
 
 func (x *DecideRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[46]
+	mi := &file_harness_v1_harness_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4198,7 +4283,7 @@ func (x *DecideRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideRequest.ProtoReflect.Descriptor instead.
 func (*DecideRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{46}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *DecideRequest) GetSessionId() string {
@@ -4281,7 +4366,7 @@ type DecideResponse struct {
 
 func (x *DecideResponse) Reset() {
 	*x = DecideResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[47]
+	mi := &file_harness_v1_harness_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4293,7 +4378,7 @@ func (x *DecideResponse) String() string {
 func (*DecideResponse) ProtoMessage() {}
 
 func (x *DecideResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[47]
+	mi := &file_harness_v1_harness_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4306,7 +4391,7 @@ func (x *DecideResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DecideResponse.ProtoReflect.Descriptor instead.
 func (*DecideResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{47}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DecideResponse) GetAccepted() bool {
@@ -4332,7 +4417,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_harness_v1_harness_proto_msgTypes[48]
+	mi := &file_harness_v1_harness_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4344,7 +4429,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[48]
+	mi := &file_harness_v1_harness_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4357,7 +4442,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{48}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CloseRequest) GetSessionId() string {
@@ -4375,7 +4460,7 @@ type CloseResponse struct {
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_harness_v1_harness_proto_msgTypes[49]
+	mi := &file_harness_v1_harness_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4387,7 +4472,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_v1_harness_proto_msgTypes[49]
+	mi := &file_harness_v1_harness_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4400,7 +4485,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_harness_v1_harness_proto_rawDescGZIP(), []int{49}
+	return file_harness_v1_harness_proto_rawDescGZIP(), []int{50}
 }
 
 var File_harness_v1_harness_proto protoreflect.FileDescriptor
@@ -4495,7 +4580,12 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x10\n" +
 	"\x03eof\x18\x03 \x01(\bR\x03eof\"(\n" +
 	"\x0eCancelStepArgs\x12\x16\n" +
-	"\x06target\x18\x01 \x01(\tR\x06target\"4\n" +
+	"\x06target\x18\x01 \x01(\tR\x06target\"p\n" +
+	"\x0eReadOutputArgs\x12\x16\n" +
+	"\x06target\x18\x01 \x01(\tR\x06target\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\x12\x18\n" +
+	"\await_ms\x18\x04 \x01(\rR\await_ms\"4\n" +
 	"\bDiffArgs\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x14\n" +
 	"\x05paths\x18\x02 \x03(\tR\x05paths\"}\n" +
@@ -4516,7 +4606,7 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\targuments\x18\x03 \x01(\v2\x17.google.protobuf.StructR\targuments\x12\x1c\n" +
 	"\ttimeout_s\x18\x04 \x01(\rR\ttimeout_s\"#\n" +
 	"\vDiscardArgs\x12\x14\n" +
-	"\x05paths\x18\x01 \x03(\tR\x05paths\"\xfe\a\n" +
+	"\x05paths\x18\x01 \x03(\tR\x05paths\"\xaa\b\n" +
 	"\n" +
 	"StepResult\x12\x18\n" +
 	"\astep_id\x18\x01 \x01(\tR\astep_id\x12\x1e\n" +
@@ -4549,7 +4639,8 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\x11connections_total\x18\x17 \x01(\rR\x11connections_total\x12,\n" +
 	"\x05tests\x18\x18 \x03(\v2\x16.harness.v1.TestReportR\x05tests\x12'\n" +
 	"\x05image\x18\x19 \x01(\v2\x11.harness.v1.ImageR\x05image\x121\n" +
-	"\tmcp_tools\x18\x1a \x03(\v2\x13.harness.v1.McpToolR\tmcp_toolsB\f\n" +
+	"\tmcp_tools\x18\x1a \x03(\v2\x13.harness.v1.McpToolR\tmcp_tools\x12*\n" +
+	"\x06target\x18\x1b \x01(\x0e2\x12.harness.v1.StatusR\x06targetB\f\n" +
 	"\n" +
 	"_exit_code\"\xa8\x01\n" +
 	"\aMcpTool\x12\x16\n" +
@@ -4615,12 +4706,13 @@ const file_harness_v1_harness_proto_rawDesc = "" +
 	"\vinterrupted\x10\x10\x12\v\n" +
 	"\atimeout\x10\x11\x12\r\n" +
 	"\tcancelled\x10\x12\x12\b\n" +
-	"\x04exit\x10\x13\"\x80\x01\n" +
+	"\x04exit\x10\x13\"\x94\x01\n" +
 	"\x06Output\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12 \n" +
 	"\vtotal_bytes\x18\x02 \x01(\x04R\vtotal_bytes\x12$\n" +
 	"\romitted_bytes\x18\x03 \x01(\x04R\romitted_bytes\x12\x1a\n" +
-	"\bartifact\x18\x04 \x01(\tR\bartifact\"\xc0\x01\n" +
+	"\bartifact\x18\x04 \x01(\tR\bartifact\x12\x12\n" +
+	"\x04next\x18\x05 \x01(\x04R\x04next\"\xc0\x01\n" +
 	"\bFileInfo\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x12\n" +
@@ -4845,7 +4937,7 @@ func file_harness_v1_harness_proto_rawDescGZIP() []byte {
 }
 
 var file_harness_v1_harness_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_harness_v1_harness_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_harness_v1_harness_proto_goTypes = []any{
 	(Status)(0),                   // 0: harness.v1.Status
 	(Step_Mode)(0),                // 1: harness.v1.Step.Mode
@@ -4870,119 +4962,121 @@ var file_harness_v1_harness_proto_goTypes = []any{
 	(*RunCommandArgs)(nil),        // 20: harness.v1.RunCommandArgs
 	(*WriteStdinArgs)(nil),        // 21: harness.v1.WriteStdinArgs
 	(*CancelStepArgs)(nil),        // 22: harness.v1.CancelStepArgs
-	(*DiffArgs)(nil),              // 23: harness.v1.DiffArgs
-	(*RestoreArgs)(nil),           // 24: harness.v1.RestoreArgs
-	(*ApplyArgs)(nil),             // 25: harness.v1.ApplyArgs
-	(*ListMcpToolsArgs)(nil),      // 26: harness.v1.ListMcpToolsArgs
-	(*CallMcpToolArgs)(nil),       // 27: harness.v1.CallMcpToolArgs
-	(*DiscardArgs)(nil),           // 28: harness.v1.DiscardArgs
-	(*StepResult)(nil),            // 29: harness.v1.StepResult
-	(*McpTool)(nil),               // 30: harness.v1.McpTool
-	(*Image)(nil),                 // 31: harness.v1.Image
-	(*Exec)(nil),                  // 32: harness.v1.Exec
-	(*Connection)(nil),            // 33: harness.v1.Connection
-	(*Error)(nil),                 // 34: harness.v1.Error
-	(*Output)(nil),                // 35: harness.v1.Output
-	(*FileInfo)(nil),              // 36: harness.v1.FileInfo
-	(*ChangeSet)(nil),             // 37: harness.v1.ChangeSet
-	(*Change)(nil),                // 38: harness.v1.Change
-	(*Conflict)(nil),              // 39: harness.v1.Conflict
-	(*TestReport)(nil),            // 40: harness.v1.TestReport
-	(*TestFailure)(nil),           // 41: harness.v1.TestFailure
-	(*Artifact)(nil),              // 42: harness.v1.Artifact
-	(*Usage)(nil),                 // 43: harness.v1.Usage
-	(*Decision)(nil),              // 44: harness.v1.Decision
-	(*Approval)(nil),              // 45: harness.v1.Approval
-	(*Event)(nil),                 // 46: harness.v1.Event
-	(*NeedsInput)(nil),            // 47: harness.v1.NeedsInput
-	(*StepStarted)(nil),           // 48: harness.v1.StepStarted
-	(*OutputChunk)(nil),           // 49: harness.v1.OutputChunk
-	(*Capability)(nil),            // 50: harness.v1.Capability
-	(*OpenRequest)(nil),           // 51: harness.v1.OpenRequest
-	(*OpenResponse)(nil),          // 52: harness.v1.OpenResponse
-	(*SubmitRequest)(nil),         // 53: harness.v1.SubmitRequest
-	(*SubmitResponse)(nil),        // 54: harness.v1.SubmitResponse
-	(*WatchRequest)(nil),          // 55: harness.v1.WatchRequest
-	(*WatchResponse)(nil),         // 56: harness.v1.WatchResponse
-	(*DecideRequest)(nil),         // 57: harness.v1.DecideRequest
-	(*DecideResponse)(nil),        // 58: harness.v1.DecideResponse
-	(*CloseRequest)(nil),          // 59: harness.v1.CloseRequest
-	(*CloseResponse)(nil),         // 60: harness.v1.CloseResponse
-	nil,                           // 61: harness.v1.RunCommandArgs.EnvEntry
-	(*structpb.Struct)(nil),       // 62: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 63: google.protobuf.Timestamp
+	(*ReadOutputArgs)(nil),        // 23: harness.v1.ReadOutputArgs
+	(*DiffArgs)(nil),              // 24: harness.v1.DiffArgs
+	(*RestoreArgs)(nil),           // 25: harness.v1.RestoreArgs
+	(*ApplyArgs)(nil),             // 26: harness.v1.ApplyArgs
+	(*ListMcpToolsArgs)(nil),      // 27: harness.v1.ListMcpToolsArgs
+	(*CallMcpToolArgs)(nil),       // 28: harness.v1.CallMcpToolArgs
+	(*DiscardArgs)(nil),           // 29: harness.v1.DiscardArgs
+	(*StepResult)(nil),            // 30: harness.v1.StepResult
+	(*McpTool)(nil),               // 31: harness.v1.McpTool
+	(*Image)(nil),                 // 32: harness.v1.Image
+	(*Exec)(nil),                  // 33: harness.v1.Exec
+	(*Connection)(nil),            // 34: harness.v1.Connection
+	(*Error)(nil),                 // 35: harness.v1.Error
+	(*Output)(nil),                // 36: harness.v1.Output
+	(*FileInfo)(nil),              // 37: harness.v1.FileInfo
+	(*ChangeSet)(nil),             // 38: harness.v1.ChangeSet
+	(*Change)(nil),                // 39: harness.v1.Change
+	(*Conflict)(nil),              // 40: harness.v1.Conflict
+	(*TestReport)(nil),            // 41: harness.v1.TestReport
+	(*TestFailure)(nil),           // 42: harness.v1.TestFailure
+	(*Artifact)(nil),              // 43: harness.v1.Artifact
+	(*Usage)(nil),                 // 44: harness.v1.Usage
+	(*Decision)(nil),              // 45: harness.v1.Decision
+	(*Approval)(nil),              // 46: harness.v1.Approval
+	(*Event)(nil),                 // 47: harness.v1.Event
+	(*NeedsInput)(nil),            // 48: harness.v1.NeedsInput
+	(*StepStarted)(nil),           // 49: harness.v1.StepStarted
+	(*OutputChunk)(nil),           // 50: harness.v1.OutputChunk
+	(*Capability)(nil),            // 51: harness.v1.Capability
+	(*OpenRequest)(nil),           // 52: harness.v1.OpenRequest
+	(*OpenResponse)(nil),          // 53: harness.v1.OpenResponse
+	(*SubmitRequest)(nil),         // 54: harness.v1.SubmitRequest
+	(*SubmitResponse)(nil),        // 55: harness.v1.SubmitResponse
+	(*WatchRequest)(nil),          // 56: harness.v1.WatchRequest
+	(*WatchResponse)(nil),         // 57: harness.v1.WatchResponse
+	(*DecideRequest)(nil),         // 58: harness.v1.DecideRequest
+	(*DecideResponse)(nil),        // 59: harness.v1.DecideResponse
+	(*CloseRequest)(nil),          // 60: harness.v1.CloseRequest
+	(*CloseResponse)(nil),         // 61: harness.v1.CloseResponse
+	nil,                           // 62: harness.v1.RunCommandArgs.EnvEntry
+	(*structpb.Struct)(nil),       // 63: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 64: google.protobuf.Timestamp
 }
 var file_harness_v1_harness_proto_depIdxs = []int32{
-	62, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
+	63, // 0: harness.v1.Step.args:type_name -> google.protobuf.Struct
 	12, // 1: harness.v1.Step.expect:type_name -> harness.v1.Expect
 	13, // 2: harness.v1.Step.safety:type_name -> harness.v1.Safety
 	1,  // 3: harness.v1.Step.mode:type_name -> harness.v1.Step.Mode
 	2,  // 4: harness.v1.Safety.network:type_name -> harness.v1.Safety.Network
 	3,  // 5: harness.v1.Safety.writes:type_name -> harness.v1.Safety.Writes
 	4,  // 6: harness.v1.WriteFileArgs.encoding:type_name -> harness.v1.WriteFileArgs.Encoding
-	61, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
-	62, // 8: harness.v1.CallMcpToolArgs.arguments:type_name -> google.protobuf.Struct
+	62, // 7: harness.v1.RunCommandArgs.env:type_name -> harness.v1.RunCommandArgs.EnvEntry
+	63, // 8: harness.v1.CallMcpToolArgs.arguments:type_name -> google.protobuf.Struct
 	0,  // 9: harness.v1.StepResult.status:type_name -> harness.v1.Status
-	34, // 10: harness.v1.StepResult.error:type_name -> harness.v1.Error
-	35, // 11: harness.v1.StepResult.output:type_name -> harness.v1.Output
-	36, // 12: harness.v1.StepResult.file:type_name -> harness.v1.FileInfo
-	37, // 13: harness.v1.StepResult.changes:type_name -> harness.v1.ChangeSet
-	42, // 14: harness.v1.StepResult.artifacts:type_name -> harness.v1.Artifact
-	43, // 15: harness.v1.StepResult.usage:type_name -> harness.v1.Usage
-	44, // 16: harness.v1.StepResult.decision:type_name -> harness.v1.Decision
-	45, // 17: harness.v1.StepResult.approval:type_name -> harness.v1.Approval
-	32, // 18: harness.v1.StepResult.execs:type_name -> harness.v1.Exec
-	33, // 19: harness.v1.StepResult.connections:type_name -> harness.v1.Connection
-	40, // 20: harness.v1.StepResult.tests:type_name -> harness.v1.TestReport
-	31, // 21: harness.v1.StepResult.image:type_name -> harness.v1.Image
-	30, // 22: harness.v1.StepResult.mcp_tools:type_name -> harness.v1.McpTool
-	62, // 23: harness.v1.McpTool.input_schema:type_name -> google.protobuf.Struct
-	63, // 24: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
-	44, // 25: harness.v1.Exec.refused:type_name -> harness.v1.Decision
-	63, // 26: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
-	44, // 27: harness.v1.Connection.refused:type_name -> harness.v1.Decision
-	5,  // 28: harness.v1.Error.kind:type_name -> harness.v1.Error.Kind
-	38, // 29: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
-	39, // 30: harness.v1.ChangeSet.conflicts:type_name -> harness.v1.Conflict
-	6,  // 31: harness.v1.Change.kind:type_name -> harness.v1.Change.Kind
-	7,  // 32: harness.v1.Change.type:type_name -> harness.v1.Change.Type
-	41, // 33: harness.v1.TestReport.failures:type_name -> harness.v1.TestFailure
-	8,  // 34: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
-	44, // 35: harness.v1.Approval.decision:type_name -> harness.v1.Decision
-	63, // 36: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
-	63, // 37: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
-	63, // 38: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
-	48, // 39: harness.v1.Event.started:type_name -> harness.v1.StepStarted
-	49, // 40: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
-	29, // 41: harness.v1.Event.finished:type_name -> harness.v1.StepResult
-	45, // 42: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
-	57, // 43: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
-	47, // 44: harness.v1.Event.needs_input:type_name -> harness.v1.NeedsInput
-	44, // 45: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
-	13, // 46: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
-	50, // 47: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
-	11, // 48: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
-	29, // 49: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
-	46, // 50: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
-	9,  // 51: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
-	10, // 52: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
-	63, // 53: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
-	57, // 54: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
-	51, // 55: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
-	53, // 56: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
-	55, // 57: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
-	57, // 58: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
-	59, // 59: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
-	52, // 60: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
-	54, // 61: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
-	56, // 62: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
-	58, // 63: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
-	60, // 64: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
-	60, // [60:65] is the sub-list for method output_type
-	55, // [55:60] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	35, // 10: harness.v1.StepResult.error:type_name -> harness.v1.Error
+	36, // 11: harness.v1.StepResult.output:type_name -> harness.v1.Output
+	37, // 12: harness.v1.StepResult.file:type_name -> harness.v1.FileInfo
+	38, // 13: harness.v1.StepResult.changes:type_name -> harness.v1.ChangeSet
+	43, // 14: harness.v1.StepResult.artifacts:type_name -> harness.v1.Artifact
+	44, // 15: harness.v1.StepResult.usage:type_name -> harness.v1.Usage
+	45, // 16: harness.v1.StepResult.decision:type_name -> harness.v1.Decision
+	46, // 17: harness.v1.StepResult.approval:type_name -> harness.v1.Approval
+	33, // 18: harness.v1.StepResult.execs:type_name -> harness.v1.Exec
+	34, // 19: harness.v1.StepResult.connections:type_name -> harness.v1.Connection
+	41, // 20: harness.v1.StepResult.tests:type_name -> harness.v1.TestReport
+	32, // 21: harness.v1.StepResult.image:type_name -> harness.v1.Image
+	31, // 22: harness.v1.StepResult.mcp_tools:type_name -> harness.v1.McpTool
+	0,  // 23: harness.v1.StepResult.target:type_name -> harness.v1.Status
+	63, // 24: harness.v1.McpTool.input_schema:type_name -> google.protobuf.Struct
+	64, // 25: harness.v1.Exec.started:type_name -> google.protobuf.Timestamp
+	45, // 26: harness.v1.Exec.refused:type_name -> harness.v1.Decision
+	64, // 27: harness.v1.Connection.started:type_name -> google.protobuf.Timestamp
+	45, // 28: harness.v1.Connection.refused:type_name -> harness.v1.Decision
+	5,  // 29: harness.v1.Error.kind:type_name -> harness.v1.Error.Kind
+	39, // 30: harness.v1.ChangeSet.changes:type_name -> harness.v1.Change
+	40, // 31: harness.v1.ChangeSet.conflicts:type_name -> harness.v1.Conflict
+	6,  // 32: harness.v1.Change.kind:type_name -> harness.v1.Change.Kind
+	7,  // 33: harness.v1.Change.type:type_name -> harness.v1.Change.Type
+	42, // 34: harness.v1.TestReport.failures:type_name -> harness.v1.TestFailure
+	8,  // 35: harness.v1.Decision.verdict:type_name -> harness.v1.Decision.Verdict
+	45, // 36: harness.v1.Approval.decision:type_name -> harness.v1.Decision
+	64, // 37: harness.v1.Approval.expires:type_name -> google.protobuf.Timestamp
+	64, // 38: harness.v1.Approval.asked:type_name -> google.protobuf.Timestamp
+	64, // 39: harness.v1.Event.time:type_name -> google.protobuf.Timestamp
+	49, // 40: harness.v1.Event.started:type_name -> harness.v1.StepStarted
+	50, // 41: harness.v1.Event.output:type_name -> harness.v1.OutputChunk
+	30, // 42: harness.v1.Event.finished:type_name -> harness.v1.StepResult
+	46, // 43: harness.v1.Event.approval_requested:type_name -> harness.v1.Approval
+	58, // 44: harness.v1.Event.approval_decided:type_name -> harness.v1.DecideRequest
+	48, // 45: harness.v1.Event.needs_input:type_name -> harness.v1.NeedsInput
+	45, // 46: harness.v1.StepStarted.decision:type_name -> harness.v1.Decision
+	13, // 47: harness.v1.OpenRequest.safety:type_name -> harness.v1.Safety
+	51, // 48: harness.v1.OpenResponse.capabilities:type_name -> harness.v1.Capability
+	11, // 49: harness.v1.SubmitRequest.step:type_name -> harness.v1.Step
+	30, // 50: harness.v1.SubmitResponse.result:type_name -> harness.v1.StepResult
+	47, // 51: harness.v1.WatchResponse.event:type_name -> harness.v1.Event
+	9,  // 52: harness.v1.DecideRequest.answer:type_name -> harness.v1.DecideRequest.Answer
+	10, // 53: harness.v1.DecideRequest.scope:type_name -> harness.v1.DecideRequest.Scope
+	64, // 54: harness.v1.DecideRequest.time:type_name -> google.protobuf.Timestamp
+	58, // 55: harness.v1.DecideResponse.decided:type_name -> harness.v1.DecideRequest
+	52, // 56: harness.v1.Executor.Open:input_type -> harness.v1.OpenRequest
+	54, // 57: harness.v1.Executor.Submit:input_type -> harness.v1.SubmitRequest
+	56, // 58: harness.v1.Executor.Watch:input_type -> harness.v1.WatchRequest
+	58, // 59: harness.v1.Executor.Decide:input_type -> harness.v1.DecideRequest
+	60, // 60: harness.v1.Executor.Close:input_type -> harness.v1.CloseRequest
+	53, // 61: harness.v1.Executor.Open:output_type -> harness.v1.OpenResponse
+	55, // 62: harness.v1.Executor.Submit:output_type -> harness.v1.SubmitResponse
+	57, // 63: harness.v1.Executor.Watch:output_type -> harness.v1.WatchResponse
+	59, // 64: harness.v1.Executor.Decide:output_type -> harness.v1.DecideResponse
+	61, // 65: harness.v1.Executor.Close:output_type -> harness.v1.CloseResponse
+	61, // [61:66] is the sub-list for method output_type
+	56, // [56:61] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_harness_v1_harness_proto_init() }
@@ -4991,9 +5085,9 @@ func file_harness_v1_harness_proto_init() {
 		return
 	}
 	file_harness_v1_harness_proto_msgTypes[1].OneofWrappers = []any{}
-	file_harness_v1_harness_proto_msgTypes[18].OneofWrappers = []any{}
-	file_harness_v1_harness_proto_msgTypes[21].OneofWrappers = []any{}
-	file_harness_v1_harness_proto_msgTypes[35].OneofWrappers = []any{
+	file_harness_v1_harness_proto_msgTypes[19].OneofWrappers = []any{}
+	file_harness_v1_harness_proto_msgTypes[22].OneofWrappers = []any{}
+	file_harness_v1_harness_proto_msgTypes[36].OneofWrappers = []any{
 		(*Event_Started)(nil),
 		(*Event_Output)(nil),
 		(*Event_Finished)(nil),
@@ -5007,7 +5101,7 @@ func file_harness_v1_harness_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_v1_harness_proto_rawDesc), len(file_harness_v1_harness_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   51,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -257,7 +257,7 @@ func killedSnapshots(t *testing.T) {
 			gathered, _ := filepath.Glob(filepath.Join(ws, "layers", "*", "upper", "many", "1", "1"))
 			return len(olds) > 1 || os.Getenv(onRung) != "" && len(gathered) > 0
 		}
-		for end := time.Now().Add(20*time.Second); !cut() && time.Now().Before(end); {
+		for end := time.Now().Add(20 * time.Second); !cut() && time.Now().Before(end); {
 			time.Sleep(100 * time.Microsecond)
 		}
 		c.Process.Kill()

@@ -45,6 +45,13 @@ func serveMCP() {
 		data, err := os.ReadFile(text)
 		return fmt.Sprintf("saw %q %v", data, err), nil
 	})
+	if len(os.Args) > 2 && os.Args[2] == "many" {
+		tool("a.b", func(string) (string, error) { return "the one of the two", nil })
+		tool("a_b", func(string) (string, error) { return "the other of the two", nil })
+		s.AddTool(&mcp.Tool{Name: "big", InputSchema: map[string]any{"type": "object", "description": strings.Repeat("x", 29<<10)}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{}, nil
+		})
+	}
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -19,8 +19,9 @@ import (
 // secrets are parts of the names of variables that the executor has no business to know.
 var secrets = []string{"_API_KEY", "_TOKEN", "SECRET", "PASSWORD"}
 
-// startExecutor starts the executor as a child process, joined by a socket pair.
-func startExecutor(dir string, f policyFlags) (contract.Executor, func() error, error) {
+// startExecutor starts the executor as a child process, joined by a socket pair;
+// env is added to its environment.
+func startExecutor(dir string, f policyFlags, env ...string) (contract.Executor, func() error, error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		return nil, nil, err
@@ -47,6 +48,7 @@ func startExecutor(dir string, f policyFlags) (contract.Executor, func() error, 
 			cmd.Env = append(cmd.Env, kv)
 		}
 	}
+	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, nil, errors.Join(err, conn.Close())

@@ -26,6 +26,7 @@ type cli struct {
 	Apply      applyCmd      `cmd:"" help:"Take what a staged session holds to the folder."`
 	Discard    discardCmd    `cmd:"" help:"Drop what a staged session holds."`
 	Replay     replayCmd     `cmd:"" help:"Run a session's steps again and compare, or judge them under another policy."`
+	Eval       evalCmd       `cmd:"" help:"Measure models and policies on a suite of tasks."`
 	Sessions   sessionsCmd   `cmd:"" help:"List and show sessions."`
 	Policy     policyCmd     `cmd:"" help:"Say what the policy makes of a command."`
 	Audit      auditCmd      `cmd:"" help:"Show, verify and export the executor's own record."`

@@ -19,7 +19,7 @@ import (
 
 type evalCmd struct {
 	Suite    string   `arg:"" help:"A suite in YAML, or SWE-bench instances in JSON Lines."`
-	Model    []string `short:"m" sep:"none" help:"A model in the place of the suite's; repeatable. {task} in it is the task's name; gold applies the known solution, none does nothing." placeholder:"MODEL"`
+	Model    []string `short:"m" sep:"none" help:"A model in the place of the suite's; repeatable. {task} in it is the task's name;" placeholder:"MODEL"`
 	Only     []string `sep:"none" help:"Only the tasks whose name fits a pattern, as 'parser-*'; repeatable." placeholder:"PATTERN"`
 	Repeats  int      `help:"Run each cell so many times." placeholder:"N"`
 	Parallel int      `short:"j" help:"So many cells at a time." placeholder:"N"`
@@ -27,8 +27,6 @@ type evalCmd struct {
 	Keep     bool     `help:"Keep workspaces, with the hidden tests in them, and sessions."`
 	Sandbox  string   `default:"auto" enum:"auto,namespaces,landlock" help:"The sandbox: auto (the best that is to be had), namespaces or landlock."`
 	JSON     bool     `name:"json" help:"Print the report as JSON."`
-	JUnit    string   `name:"junit" help:"Write the report as JUnit XML." placeholder:"FILE"`
-	HTML     string   `name:"html" help:"Write the report as one HTML page." placeholder:"FILE"`
 	PassRate float64  `name:"pass-rate" default:"1" help:"The exit code is 54 where a model resolves a smaller part than this." placeholder:"R"`
 	Quiet    bool     `short:"q" help:"No progress."`
 }

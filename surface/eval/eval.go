@@ -90,7 +90,6 @@ type Task struct {
 	Hidden     Hidden
 	FailToPass []string `json:",omitempty"` // tests that must pass afterwards; with none the check's exit code decides
 	PassToPass []string `json:",omitempty"` // tests that must not break
-	Solution   string   `json:",omitempty"` // a patch that is known to be right, for the model "gold"
 }
 
 // Hidden is the tests that the run does not see.

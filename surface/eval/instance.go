@@ -86,7 +86,7 @@ func (r *reader) instances(file string, data []byte, from instancesOf) (tasks []
 			repo = strings.TrimSuffix(from.repos, "/") + "/" + repo
 		}
 		tasks = append(tasks, Task{Name: i.ID, Repo: repo, Ref: i.Base, Statement: i.Statement, Check: from.check, OwnCheck: true,
-			Hidden: Hidden{Patch: i.TestPatch}, FailToPass: i.FailToPass, PassToPass: i.PassToPass, Solution: i.Patch})
+			Hidden: Hidden{Patch: i.TestPatch}, FailToPass: i.FailToPass, PassToPass: i.PassToPass})
 	}
 	for _, id := range from.only {
 		if !found[id] {

@@ -108,7 +108,7 @@ func (n node) policy(dir string) Policy {
 }
 
 func (n node) task(dir string) Task {
-	f := n.fields("name", "repo", "ref", "module", "statement", "check", "own_check", "hidden", "fail_to_pass", "pass_to_pass", "solution")
+	f := n.fields("name", "repo", "ref", "module", "statement", "check", "own_check", "hidden", "fail_to_pass", "pass_to_pass")
 	t := Task{Name: f["name"].text(), Repo: f["repo"].text(), Ref: f["ref"].text(), Module: f["module"].text(), Statement: strings.TrimSpace(f["statement"].text()),
 		Check: f["check"].text(), OwnCheck: f["own_check"].yes(false), FailToPass: f["fail_to_pass"].texts(), PassToPass: f["pass_to_pass"].texts()}
 	if t.Repo != "" {
@@ -124,9 +124,6 @@ func (n node) task(dir string) Task {
 		f["module"].fail("must be PATH@VERSION, not %q", t.Module)
 	case t.Module != "" && t.Ref != "":
 		f["ref"].fail("is of a repo; the module's version is after its @")
-	}
-	if s := f["solution"]; s.text() != "" {
-		t.Solution = s.readFile(dir)
 	}
 	if h, ok := f["hidden"]; ok {
 		t.Hidden = h.hidden(dir)

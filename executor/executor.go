@@ -89,7 +89,7 @@ func New(c Config) (*Executor, error) {
 	if err != nil {
 		home = "/nonexistent"
 	}
-	c.Policy.Workspace, c.Policy.Home = root, home
+	c.Policy.Workspace, c.Policy.Home, c.Policy.Unsandboxed = root, home, c.Sandbox == "none"
 	p, err := policy.Load(c.Policy)
 	if err != nil {
 		return nil, err

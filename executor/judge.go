@@ -17,7 +17,7 @@ import (
 
 // judge asks the policy whether a step may run.
 func (s *session) judge(step *v1.Step, args proto.Message) policy.Verdict {
-	req := policy.Request{Action: step.Action, Safety: step.Safety, Sandboxed: s.ws == nil || s.sandbox != nil && s.sandbox.MeetsMinimum()} // without a workspace: Rejudge
+	req := policy.Request{Action: step.Action, Safety: step.Safety, Sandboxed: s.ws == nil || s.sandbox != nil && s.sandbox.MeetsMinimum() && s.sandbox.Rung() != "none"} // without a workspace: Rejudge
 	switch a := args.(type) {
 	case *v1.RunCommandArgs:
 		req.Cmd, req.Cwd, req.Env = a.Cmd, s.abs(a.Cwd), a.Env

@@ -71,7 +71,7 @@ func (x *Executor) open(ctx context.Context, id string, req *v1.OpenRequest, p *
 	if err := s.checkWorkspace(); err != nil {
 		return nil, err
 	}
-	if s.audit, err = openAudit(x.cfg.State, dir, id); err != nil {
+	if s.audit, err = openAudit(x.cfg.State, dir, id, p.Waived()...); err != nil {
 		return nil, err
 	}
 	if s.store, err = artifact.Open(filepath.Join(dir, "artifacts")); err != nil {

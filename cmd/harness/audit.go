@@ -116,6 +116,9 @@ func auditDetail(e audit.Entry) string {
 	if e.Decision != nil {
 		add("[%s]", e.Decision.Rule)
 	}
+	if len(e.Waived) > 0 {
+		add("WITHOUT %s", strings.Join(e.Waived, ", "))
+	}
 	add("sandbox %s", e.Rung)
 	add("policy %s", e.Policy)
 	text := []rune(strings.ReplaceAll(terminal.Safe(strings.Join(parts, " ")), "\n", "⏎"))

@@ -27,7 +27,8 @@ type policyFlags struct {
 	Auto       bool     `help:"Run what no rule names where the sandbox enforces all."`
 	AskEdits   bool     `help:"Ask before edits too."`
 	Plan       bool     `help:"Reads only."`
-	Sandbox    string   `default:"auto" enum:"auto,namespaces,landlock" help:"The sandbox: auto (the best that is to be had), namespaces or landlock."`
+	Sandbox    string   `default:"auto" enum:"auto,namespaces,landlock,none" help:"The sandbox: auto (the best that is to be had), namespaces, landlock, or none, which the admin's policy must permit."`
+	AllowAll   bool     `help:"Ask nothing: run all that no rule denies. The admin's policy must permit it."`
 }
 
 func (f policyFlags) args() []string {
@@ -43,7 +44,7 @@ func (f policyFlags) args() []string {
 			a = append(a, flag+r)
 		}
 	}
-	for flag, on := range map[string]bool{"--auto": f.Auto, "--ask-edits": f.AskEdits, "--plan": f.Plan} {
+	for flag, on := range map[string]bool{"--auto": f.Auto, "--ask-edits": f.AskEdits, "--plan": f.Plan, "--allow-all": f.AllowAll} {
 		if on {
 			a = append(a, flag)
 		}
@@ -58,7 +59,7 @@ func (f policyFlags) options(workspace string) policy.Options {
 	admin := []string{"/etc/harness/policy.toml"}
 	more, _ := filepath.Glob("/etc/harness/policy.d/*.toml")
 	return policy.Options{AdminFiles: append(admin, more...), UserFile: userConfig(), ProjectFile: trustedConfig(workspace),
-		PolicyFile: f.PolicyFile, Allow: f.Allow, Ask: f.Ask, Deny: f.Deny, Auto: f.Auto, AskEdits: f.AskEdits, Plan: f.Plan, Workspace: workspace}
+		PolicyFile: f.PolicyFile, Allow: f.Allow, Ask: f.Ask, Deny: f.Deny, Auto: f.Auto, AskEdits: f.AskEdits, Plan: f.Plan, AllowAll: f.AllowAll, Workspace: workspace}
 }
 
 type executorCmd struct {

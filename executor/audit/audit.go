@@ -42,17 +42,18 @@ type Log struct {
 	later  []Record
 	origin string
 	key    *Key
+	waived []string
 }
 
-// Open opens or makes the log of a session. What a kill left of an unfinished
+// Open opens or makes the log of a session; waived stands in each record from now on. What a kill left of an unfinished
 // line is taken off and said so in the log; a log that was changed is an error.
-func Open(dir, session string, key *Key) (*Log, error) {
+func Open(dir, session string, key *Key, waived ...string) (*Log, error) {
 	path := filepath.Join(dir, File)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("the audit log: %w", err)
 	}
-	l := &Log{f: f, origin: origin(session), key: key}
+	l := &Log{f: f, origin: origin(session), key: key, waived: waived}
 	torn, err := l.load()
 	if err == nil && torn > 0 {
 		_, err = l.Seal(Record{Kind: Recovered, Note: fmt.Sprintf("%d bytes of an unfinished line were taken off", torn)})
@@ -133,7 +134,7 @@ func (l *Log) append(records []Record, seal bool) (head string, err error) {
 		buf.WriteByte('\n')
 	}
 	for _, r := range append(l.later[:len(l.later):len(l.later)], records...) {
-		r.N = tree.n
+		r.N, r.Waived = tree.n, l.waived
 		if r.Time.IsZero() {
 			r.Time = time.Now().UTC()
 		}

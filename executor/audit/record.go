@@ -37,6 +37,8 @@ type Record struct {
 	Kind Kind      `json:"kind"`
 	Step string    `json:"step,omitempty"`
 
+	Waived []string `json:"waived,omitempty"` // what was not in force, by the admin's leave: sandbox, asking
+
 	Action   string         `json:"action,omitempty"`
 	Digest   string         `json:"digest,omitempty"` // of the step, or of what an approval is bound to
 	Args     map[string]any `json:"args,omitempty"`

@@ -97,8 +97,7 @@ func (p *Policy) Connect(host string) Verdict {
 	case f.list == deny:
 		f.reason = strings.TrimSuffix(fmt.Sprintf("%s denies it: %s", f.rule, f.reason), ": ")
 	}
-	d := &v1.Decision{Verdict: v1.Decision_Verdict(f.list), Rule: f.rule, Source: f.source, Reason: f.reason, Part: f.part}
-	return Verdict{Decision: d, Rule: save}
+	return (&judging{Policy: p}).verdict(f, save)
 }
 
 // Private are networks that are not public and that commands may reach all

@@ -16,6 +16,7 @@ type parsed struct {
 	newDomains   verdict
 	newDomainsAt string
 	unsandboxed  string // where it permits commands without a sandbox; "" it does not
+	allowAll     string // where it permits that nothing is asked; "" it does not
 }
 
 // reader reads one file, and knows the line of all that it finds.
@@ -80,7 +81,7 @@ func parseFile(name string, data []byte, only bool) (f parsed, err error) {
 	return f, nil
 }
 
-var settings = []string{"allow", "ask", "deny", "allow_unsandboxed", "private_networks", "new_domains"}
+var settings = []string{"allow", "ask", "deny", "allow_unsandboxed", "allow_all", "private_networks", "new_domains"}
 
 // setting reads one key of [permissions].
 func (p *reader) setting(f *parsed, e *unstable.Node, name string) error {
@@ -92,13 +93,13 @@ func (p *reader) setting(f *parsed, e *unstable.Node, name string) error {
 		}
 		return nil
 	}
-	if name == "allow_unsandboxed" {
+	if at := map[string]*string{"allow_unsandboxed": &f.unsandboxed, "allow_all": &f.allowAll}[name]; at != nil {
 		switch string(e.Value().Data) {
 		case "true":
-			f.unsandboxed = fmt.Sprintf("%s:%d", p.name, p.line(e))
+			*at = fmt.Sprintf("%s:%d", p.name, p.line(e))
 		case "false":
 		default:
-			return p.errorf(e, "allow_unsandboxed is true or false")
+			return p.errorf(e, "%s is true or false", name)
 		}
 		return nil
 	}
@@ -129,7 +130,7 @@ func (p *reader) setting(f *parsed, e *unstable.Node, name string) error {
 	}
 	list, ok := map[string]verdict{"allow": allow, "ask": ask, "deny": deny}[name]
 	if !ok {
-		return p.errorf(e, "unknown key %q; [permissions] has allow, ask, deny, allow_unsandboxed, private_networks and new_domains%s", name, meant(name, settings))
+		return p.errorf(e, "unknown key %q; [permissions] has allow, ask, deny, allow_unsandboxed, allow_all, private_networks and new_domains%s", name, meant(name, settings))
 	}
 	if e.Value().Kind != unstable.Array {
 		return p.errorf(e, "%s must be a list of rules, as %s = [\"Bash(make:*)\"]", name, name)

@@ -84,10 +84,18 @@ func (policy *Policy) Judge(q Request) Verdict {
 	default:
 		f, save = p.mcp(q)
 	}
-	d := &v1.Decision{Verdict: v1.Decision_Verdict(f.list), Rule: f.rule, Source: f.source, Reason: f.reason, Part: f.part}
+	return p.verdict(f, save)
+}
+
+// verdict is what comes of a finding; save is the rule that an "always" would save.
+func (p *judging) verdict(f finding, save string) Verdict {
+	if f.list == ask && p.opts.AllowAll {
+		f.list, f.source, f.reason = allow, "flag --allow-all", strings.TrimSuffix("nothing is asked; else: "+f.reason, ": ")
+	}
 	if f.list != ask {
 		save = ""
 	}
+	d := &v1.Decision{Verdict: v1.Decision_Verdict(f.list), Rule: f.rule, Source: f.source, Reason: f.reason, Part: f.part}
 	return Verdict{Decision: d, Rule: save, Shown: p.shown}
 }
 

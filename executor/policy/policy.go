@@ -46,6 +46,8 @@ type Options struct {
 	Auto                  bool // what no rule names runs where the sandbox enforces in full
 	AskEdits              bool // edits in the workspace are asked
 	Plan                  bool // reads only
+	Unsandboxed           bool // commands run without a sandbox, as the admin's allow_unsandboxed permits
+	AllowAll              bool // what would be asked is allowed, as the admin's allow_all permits
 	Examples              bool // a rule whose example does not hold is no error: Policy.Examples says so
 	Workspace, Home       string
 }
@@ -59,6 +61,7 @@ type Policy struct {
 	byTool      map[string][]*rule
 	sources     []string
 	unsandboxed bool // the admin permits commands without a sandbox
+	allowAll    bool // the admin permits that nothing is asked
 	private     []netip.Prefix
 	newDomains  verdict // on hosts that no rule names, where commands have a proxy: ask, else deny
 	safety      *v1.Safety
@@ -103,6 +106,12 @@ func Load(o Options) (*Policy, error) {
 	if n := len(o.Allow) + len(o.Ask) + len(o.Deny); n > 0 {
 		p.sources = append(p.sources, fmt.Sprintf("flags: %d rules", n))
 	}
+	switch {
+	case o.Unsandboxed && !p.unsandboxed:
+		return nil, notPermitted("--sandbox none", "allow_unsandboxed")
+	case o.AllowAll && !p.allowAll:
+		return nil, notPermitted("--allow-all", "allow_all")
+	}
 	p.seal()
 	if o.Examples {
 		return p, nil
@@ -133,6 +142,9 @@ func (p *Policy) file(tier, path string, only bool) error {
 	if f.unsandboxed != "" && tier != "admin" {
 		return fmt.Errorf("%s: allow_unsandboxed stands in the admin's policy only, /etc/harness/policy.toml", f.unsandboxed)
 	}
+	if f.allowAll != "" && tier != "admin" {
+		return fmt.Errorf("%s: allow_all stands in the admin's policy only, /etc/harness/policy.toml", f.allowAll)
+	}
 	if f.privateAt != "" && tier != "admin" && tier != "user" {
 		return fmt.Errorf("%s: private_networks stands in the admin's policy and the user's configuration only", f.privateAt)
 	}
@@ -142,14 +154,28 @@ func (p *Policy) file(tier, path string, only bool) error {
 	p.private = append(p.private, f.private...)
 	p.newDomains = max(p.newDomains, f.newDomains)
 	p.unsandboxed = p.unsandboxed || f.unsandboxed != ""
+	p.allowAll = p.allowAll || f.allowAll != ""
 	p.rules = append(p.rules, f.rules...)
 	p.sources = append(p.sources, fmt.Sprintf("%s %s: %d rules", tier, path, len(f.rules)))
 	return nil
 }
 
-// Unsandboxed says whether the admin's policy permits commands where the
-// sandbox does not enforce in full. Nobody else can.
-func (p *Policy) Unsandboxed() bool { return p.unsandboxed }
+// notPermitted says what a flag needs that nobody but the admin can give.
+func notPermitted(flag, key string) error {
+	return fmt.Errorf("%s needs %s = true under [permissions] of the admin's policy, /etc/harness/policy.toml", flag, key)
+}
+
+// Waived names what is not in force because a flag asked for it and the admin
+// permits that. It belongs on every record of what runs.
+func (p *Policy) Waived() (list []string) {
+	if p.opts.Unsandboxed {
+		list = append(list, "sandbox")
+	}
+	if p.opts.AllowAll {
+		list = append(list, "asking")
+	}
+	return list
+}
 
 // Sources is one line a source of rules, strongest first.
 func (p *Policy) Sources() []string { return p.sources }
@@ -160,7 +186,7 @@ func (p *Policy) Version() string { return p.version }
 // seal places the rules' paths and computes the version.
 func (p *Policy) seal() {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %v %v %v %v %v %v %v\n", p.root, p.home, p.opts.Auto, p.opts.AskEdits, p.opts.Plan, p.unsandboxed, p.safety, p.private, p.newDomains)
+	fmt.Fprintf(h, "%q %q %v %v %v %v %v %v %v %v\n", p.root, p.home, p.opts.Auto, p.opts.AskEdits, p.opts.Plan, p.unsandboxed, p.Waived(), p.safety, p.private, p.newDomains)
 	var lines []string
 	for i := range p.rules {
 		p.rules[i].place(p.root, p.home)

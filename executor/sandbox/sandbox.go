@@ -31,7 +31,7 @@ type Config struct {
 	State     string   // a folder of this session, hidden from commands; holds what they write to caches
 	Home      string   // the user's home: hidden, but for toolchains and caches
 	Hide      []string // further files and folders that commands may not read
-	Rung      string   // "auto" or "": the best that is to be had; "namespaces", "landlock": this one
+	Rung      string   // "auto" or "": the best that is to be had; "namespaces", "landlock": this one; "none": commands are not held, which the caller has to have been permitted
 	Self      string   // our executable; "" is the running one
 	Memory    string   // a file that keeps what was found by trying, until the next boot; "": nothing is kept
 }

@@ -78,9 +78,11 @@ func Start(ctx context.Context, c Config) (*Sandbox, error) {
 	switch c.Rung {
 	case "landlock":
 		return startLone(ctx, c)
+	case "none":
+		return startFree(c), nil
 	case "", "auto", "namespaces":
 	default:
-		return nil, contract.Errorf(v1.Error_invalid, "there is no sandbox %q; there are auto, namespaces and landlock", c.Rung)
+		return nil, contract.Errorf(v1.Error_invalid, "there is no sandbox %q; there are auto, namespaces, landlock and none", c.Rung)
 	}
 	if s.recall() {
 		return s, nil
@@ -282,7 +284,10 @@ func (s *Sandbox) lost(err error) error {
 
 // Rung is the step of the ladder that this sandbox stands on.
 func (s *Sandbox) Rung() string {
-	if s.lone != nil {
+	switch {
+	case s.lone != nil && s.lone.free:
+		return "none"
+	case s.lone != nil:
 		return "landlock"
 	}
 	return "namespaces"

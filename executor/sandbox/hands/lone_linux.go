@@ -26,6 +26,7 @@ const LoneArg = "__lone"
 // Lone is one command that Landlock and seccomp alone hold.
 type Lone struct {
 	Step
+	Free        bool     // nothing holds it: it is watched and limited only
 	Read, Write []string // files, and folders with all below them; to write is not to read
 }
 
@@ -117,8 +118,10 @@ func (l *Lone) run(cancelled <-chan struct{}) (d Done) {
 }
 
 func (l *Lone) begin(g *gate) (int, error) {
-	if err := l.confine(); err != nil {
-		return 0, err
+	if !l.Free {
+		if err := l.confine(); err != nil {
+			return 0, err
+		}
 	}
 	if err := unix.Chdir(l.Dir); err != nil {
 		return 0, fmt.Errorf("the folder %s: %w", l.Dir, err)

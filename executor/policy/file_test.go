@@ -17,7 +17,7 @@ func TestFileErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.toml")
 	for text, says := range map[string]string{
 		"[permissions]\nallow = [\n  \"Bash(ls)\",\n  \"Bash(ls\",\n]\n":                     "p.toml:4: the rule \"Bash(ls\": its bracket is not closed; was Bash(ls) meant?",
-		"[permissions]\n\nalow = []\n":                                                       "p.toml:3: unknown key \"alow\"; [permissions] has allow, ask, deny, allow_unsandboxed, private_networks and new_domains; was allow meant?",
+		"[permissions]\n\nalow = []\n":                                                       "p.toml:3: unknown key \"alow\"; [permissions] has allow, ask, deny, allow_unsandboxed, allow_all, private_networks and new_domains; was allow meant?",
 		"[permission]\ndeny = []\n":                                                          "p.toml:1: unknown table [permission]; a policy file has [permissions] only; was permissions meant?",
 		"[permissions]\ndeny = \"Bash(rm:*)\"\n":                                             "p.toml:2: deny must be a list of rules",
 		"[permissions]\ndeny = [\"Raed(.env)\"]\n":                                           "p.toml:2: the rule \"Raed(.env)\": there is no tool \"Raed\"",
@@ -30,6 +30,7 @@ func TestFileErrors(t *testing.T) {
 		"[permissions]\ndeny = [\n\n{rule = \"Bash(touch:*)\", match = [\"ls\"]}]\n":         "p.toml:4: the rule Bash(touch:*) does not match its example \"ls\"",
 		"[permissions]\ndeny = [{rule = \"Bash(touch:*)\", not_match = [\"a; touch x\"]}]\n": "p.toml:2: the rule Bash(touch:*) matches \"a; touch x\", which it should not",
 		"[permissions]\nallow_unsandboxed = true\n":                                          "p.toml:2: allow_unsandboxed stands in the admin's policy only",
+		"[permissions]\nallow_all = true\n":                                                  "p.toml:2: allow_all stands in the admin's policy only",
 		"permissions = {deny = [\"Bash(\"]}\n":                                               "p.toml:1: ",
 		"[permissions]\ndeny = [\"Bash(rm:*)\"\n":                                            "p.toml:2: not valid TOML",
 		"[permissions]\nallow = [\"Bash(cp *.a b:*)\"]\n":                                    "p.toml:2: the rule",
@@ -90,11 +91,11 @@ func TestAllowAllNeedsASandboxOrTheAdmin(t *testing.T) {
 	q := Request{Action: contract.RunCommand, Cmd: "frobnicate"}
 	for _, rule := range []string{"Bash", "Bash(*)"} {
 		p := load(t, Options{Allow: []string{rule}})
-		if d := p.Judge(q).Decision; d.Verdict != v1.Decision_ask || p.Unsandboxed() {
+		if d := p.Judge(q).Decision; d.Verdict != v1.Decision_ask {
 			t.Errorf("%s without a sandbox: %v", rule, d.Verdict)
 		}
 		p = load(t, Options{Allow: []string{rule}, AdminFiles: []string{admin}})
-		if d := p.Judge(q).Decision; d.Verdict != v1.Decision_allow || d.Rule != rule || !p.Unsandboxed() {
+		if d := p.Judge(q).Decision; d.Verdict != v1.Decision_allow || d.Rule != rule {
 			t.Errorf("%s with the admin's yes: %v by %s", rule, d.Verdict, d.Rule)
 		}
 	}
@@ -140,5 +141,33 @@ func TestSaveRule(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(filepath.Dir(file)); len(left) != 1 {
 		t.Errorf("left beside: %v", left)
+	}
+}
+
+// No sandbox and no questions need the flag and the admin; what a rule denies stays denied.
+func TestWaived(t *testing.T) {
+	admin, user := filepath.Join(t.TempDir(), "admin.toml"), filepath.Join(t.TempDir(), "user.toml")
+	write(t, admin, "[permissions]\nallow_unsandboxed = true\nallow_all = true\n")
+	write(t, user, "[permissions]\nallow = [\"Bash\"]\n")
+	for _, o := range []Options{{Unsandboxed: true}, {AllowAll: true}} {
+		o.Workspace, o.Home, o.UserFile = "/w", "/h", user
+		if _, err := Load(o); err == nil || !strings.Contains(err.Error(), "of the admin's policy") {
+			t.Errorf("%+v without the admin: %v", o, err)
+		}
+	}
+	if p := load(t, Options{AdminFiles: []string{admin}}); p.Waived() != nil {
+		t.Error("waived without a flag:", p.Waived())
+	}
+	p := load(t, Options{AdminFiles: []string{admin}, AllowAll: true, Unsandboxed: true, Deny: []string{"Bash(seq:*)"}, Ask: []string{"WebFetch(domain:a.example)"}})
+	if got := strings.Join(p.Waived(), " "); got != "sandbox asking" {
+		t.Error(got)
+	}
+	for cmd, want := range map[string]v1.Decision_Verdict{"frobnicate": v1.Decision_allow, "make; seq 9": v1.Decision_deny, "sh -c 'seq 9'": v1.Decision_deny} {
+		if d := p.Judge(Request{Action: contract.RunCommand, Cmd: cmd}).Decision; d.Verdict != want {
+			t.Errorf("%s: %v", cmd, d)
+		}
+	}
+	if d := p.Connect("a.example").Decision; d.Verdict != v1.Decision_allow {
+		t.Error(d)
 	}
 }
